@@ -7,6 +7,7 @@
 struct json_t; /* jansson's */
 
 enum { COLUMN_KINDS = 7, COLUMN_FEATURES = 6, COLUMN_DATES = 6, COLUMN_CATEGORIES = 1000, COLUMN_TEXT = 1000 };
+enum { COLUMN_CODES = 64 }; /* columns of a table that can be codes */
 
 /* Different texts, sorted by name, each with its number: in the order in which they appear. */
 struct table_class {
@@ -61,8 +62,10 @@ struct column {
     double median;   /* of numbers: what a missing one becomes */
     double mean[COLUMN_FEATURES], std[COLUMN_FEATURES];
     struct table_classes categories;
-    int32_t *slots; /* the feature of each category; 0: not in the training part */
-    int slot_count; /* with that of texts that were not seen */
+    int32_t *slots;      /* the feature of each category; 0: not in the training part */
+    int slot_count;      /* with that of texts that were not seen */
+    int64_t codes_above; /* of categories: if the training part has more, the only feature is the slot; 0: never */
+    bool code;           /* ... and it is so */
     struct column_profile profile;
 };
 
@@ -92,6 +95,9 @@ struct column_kind {
     int (*describe)(const struct column *column, struct json_t *object);
     bool (*restore)(struct column *column, const struct json_t *object);
 };
+
+/* The numbers that a code can be. */
+int64_t column_codes(const struct column *column);
 
 /* The kinds, the one to prefer before others that take the same texts. The last one takes all texts. */
 extern const struct column_kind *const column_kinds[COLUMN_KINDS];

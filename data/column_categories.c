@@ -1,5 +1,5 @@
-/* Columns of texts: one input for each of them, one for those that the training has not seen, and one for missing
- * ones if the training had some. */
+/* Columns of texts: a slot for each of them, one for those that the training has not seen, and one for missing ones if
+ * the training had some. Each slot is an input, or the number of the slot is the only one: a code. */
 #include "data/column.h"
 
 #include "base/memory.h"
@@ -81,21 +81,30 @@ static tutti_status fit_category(struct column *column, const struct column_cell
         int32_t *slot = &column->slots[column->categories.list[i].number];
         if (*slot) *slot = column->slot_count++;
     }
+    column->code = column->codes_above > 0 && column->slot_count - 1 > column->codes_above;
     return TUTTI_OK;
 }
 
-static int width_category(const struct column *column)
+int64_t column_codes(const struct column *column)
 {
     return column->slot_count + column->indicator;
 }
 
+static int width_category(const struct column *column)
+{
+    return column->code ? 1 : column->slot_count + column->indicator;
+}
+
 static void write_category(const struct column *column, double value, float *features)
 {
+    int slot = column->indicator ? column->slot_count : 0;
+    if (!isnan(value)) slot = value < 0 ? 0 : column->slots[(int32_t)value];
+    if (column->code) {
+        *features = (float)slot;
+        return;
+    }
     memset(features, 0, (size_t)width_category(column) * sizeof *features);
-    if (isnan(value))
-        features[column->indicator ? column->slot_count : 0] = 1;
-    else
-        features[value < 0 ? 0 : column->slots[(int32_t)value]] = 1;
+    features[slot] = 1;
 }
 
 static int describe_category(const struct column *column, json_t *object)
@@ -107,6 +116,7 @@ static int describe_category(const struct column *column, json_t *object)
             failed |= json_array_append_new(list, json_string(column->categories.list[i].name));
     failed |= json_object_set_new(object, "categories", list);
     if (column->controls) failed |= json_object_set_new(object, "controls", json_true());
+    if (column->code) failed |= json_object_set_new(object, "code", json_true());
     return failed | json_object_set_new(object, "indicator", json_boolean(column->indicator));
 }
 
@@ -127,6 +137,7 @@ static bool restore_category(struct column *column, const json_t *object)
     column->slot_count = (int)count + 1;
     column->indicator = json_is_true(json_object_get(object, "indicator"));
     column->controls = json_is_true(json_object_get(object, "controls"));
+    column->code = json_is_true(json_object_get(object, "code"));
     return true;
 }
 

@@ -68,13 +68,16 @@ static void name_row(const struct collection *collection, int64_t index, char *t
 
 /* ----------------------------------------------------------------------------------------------------- fit ---- */
 
-/* Places the features of the inputs one after the other. */
-static tutti_status place_features(struct table *table)
+/* Places the features of the inputs that are codes, or are not, one after the other. */
+static tutti_status place_inputs(struct table *table, bool codes)
 {
-    table->width = 0;
+    tutti_data_info *info = &table->collection.info;
     for (int i = 0; i < table->column_count; i++) {
         struct column *column = &table->columns[i];
-        if (column->role != COLUMN_INPUT) continue;
+        if (column->role != COLUMN_INPUT || column->code != codes) continue;
+        if (codes && info->code_count == COLUMN_CODES)
+            return fail(TUTTI_FORMAT, "more than %d columns are codes: the description is damaged", COLUMN_CODES);
+        if (codes) table->codes[info->code_count++] = column_codes(column);
         column->at = table->width;
         table->width += column->kind->width(column);
         if (table->width > CSV_MAX_COLUMNS)
@@ -83,8 +86,18 @@ static tutti_status place_features(struct table *table)
                 "different texts out by --drop",
                 CSV_MAX_COLUMNS, column->name);
     }
-    table->collection.info.shape = (tutti_shape) { .rank = 1, .sizes = { table->width } };
     return TUTTI_OK;
+}
+
+static tutti_status place_features(struct table *table)
+{
+    tutti_data_info *info = &table->collection.info;
+    table->width = info->code_count = 0;
+    info->codes = table->codes;
+    tutti_status status = place_inputs(table, false);
+    if (status == TUTTI_OK) status = place_inputs(table, true);
+    info->shape = (tutti_shape) { .rank = 1, .sizes = { table->width } };
+    return status;
 }
 
 static void measure_targets(struct table *table, const signed char *part)
@@ -219,6 +232,26 @@ static tutti_status read_normalise(struct table *table, const char *text)
     return status;
 }
 
+/* Noise and mixed samples would make other codes of codes. */
+static tutti_status choose_codes(struct table *table, const tutti_data_options *options)
+{
+    int left = options->augment ? 0 : COLUMN_CODES;
+    for (int i = 0; i < table->column_count; i++) {
+        struct column *column = &table->columns[i];
+        if (column->role != COLUMN_INPUT || column->kind != &column_category) continue;
+        if (column->code && options->augment)
+            return fail(TUTTI_INVALID,
+                "--augment %s: the training has the texts of column '%s' as codes, which cannot be changed or mixed: "
+                "leave --augment out",
+                options->augment, column->name);
+        if (!table->described && left > 0 && options->codes_above > 0) {
+            column->codes_above = options->codes_above;
+            left--;
+        }
+    }
+    return TUTTI_OK;
+}
+
 /* Called after the last file. */
 static tutti_status finish(struct table *table, const tutti_data_options *options)
 {
@@ -236,6 +269,7 @@ static tutti_status finish(struct table *table, const tutti_data_options *option
     }
     TRY(augment_parse(options->augment, AUGMENT_TABLES, &table->augment));
     collection->augments = AUGMENT_TABLES;
+    TRY(choose_codes(table, options));
     info->kind = "table";
     info->dtype = TUTTI_DTYPE_F32;
     info->target_dtype = table->by_class ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32;

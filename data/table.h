@@ -47,8 +47,9 @@ struct table {
     bool described; /* columns and classes are those of the training */
     bool whole;     /* ... and columns that are not inputs are among them */
     bool by_class;
-    bool unlabelled;  /* a file has no column for the target */
-    int cells, width; /* numbers of a row, and features of a sample */
+    bool unlabelled;             /* a file has no column for the target */
+    int cells, width;            /* numbers of a row, and features of a sample */
+    int64_t codes[COLUMN_CODES]; /* the last features: how many numbers each can be */
     struct table_rows rows;
     struct table_classes classes;
     const char **class_names;

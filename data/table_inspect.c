@@ -168,7 +168,9 @@ static void append_input(const struct column *column, struct text *text)
 {
     const int width = column->kind->width(column);
     const bool number = column->kind->is_number;
-    if (column->kind == &column_category)
+    if (column->code)
+        text_append(text, "embedded, %lld codes", (long long)column_codes(column));
+    else if (column->kind == &column_category)
         text_append(text, "one-hot, %d inputs", width);
     else if (column->kind == &column_date)
         text_append(text, "year, month, day, weekday, hour, days");

@@ -67,6 +67,9 @@ typedef struct tutti_data_options {
      * part test and without classes. `path` is for messages then. NULL: path says what the samples are */
     const char *const *files;
     int64_t file_count;
+    /* Tables: a column of more different texts than this is one input, a code to embed, instead of one for each text
+     * (tutti_data_info.codes): at most 64 columns are, and none if `augment` is given. 0: none */
+    int64_t codes_above;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
@@ -90,6 +93,10 @@ typedef struct tutti_data_info {
     /* The first class of tutti_data_options.description that these data do not have. NULL: they have all */
     const char *missing_class;
     bool column_names; /* a table whose first row has the names of its columns */
+    /* The last numbers of a sample, [code_count], are codes: whole numbers from 0 to less than these. 0 is a text that
+     * the training has not seen */
+    const int64_t *codes;
+    int code_count;
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,

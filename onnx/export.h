@@ -20,6 +20,7 @@ struct export_column {
     const char *name, *port; /* port: in the file */
     enum { COLUMN_NUMBER, COLUMN_TRUTH, COLUMN_CATEGORY } is;
     bool indicator; /* its last feature says whether the value is missing */
+    bool code;      /* its only feature is the number of the category */
     size_t categories;
 };
 

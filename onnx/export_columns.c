@@ -164,7 +164,8 @@ static const char *with_point(struct export *export, const char *name)
     return text;
 }
 
-/* One feature for each category, after one for other texts and before one for missing ones. */
+/* One feature for each category, after one for other texts and before one for missing ones; or the number of that
+ * feature. */
 static const char *read_categories(struct source *source, const char *x, const struct export_column *column)
 {
     struct export *export = source->export;
@@ -181,6 +182,7 @@ static const char *read_categories(struct source *source, const char *x, const s
     for (size_t i = 0; i < width && numbers; i++) numbers[i] = (int64_t)i;
     const tutti_shape shape = { .rank = 2, .sizes = { 1, (int64_t)width } };
     const char *number = encode(source, x, &keys, 0);
+    if (column->code) return source_cast(source, number, ONNX_FLOAT);
     const char *all = numbers ? source_constant(source, ONNX_INT64, &shape, numbers) : "";
     return source_cast(source, source_step(source, "Equal", number, all), ONNX_FLOAT);
 }
@@ -235,6 +237,9 @@ void export_columns(struct export *export)
         return;
     }
     const char **features = export_new(export, data->column_count, sizeof *features);
-    for (size_t i = 0; i < data->column_count && features; i++) features[i] = read_column(export, &data->columns[i]);
+    size_t used = 0;
+    for (int codes = 0; codes < 2; codes++) /* these are the last features */
+        for (size_t i = 0; i < data->column_count && features; i++)
+            if (data->columns[i].code == (codes > 0)) features[used++] = read_column(export, &data->columns[i]);
     if (features) (void)concatenate(&source, features, data->column_count);
 }

@@ -59,6 +59,7 @@ static tutti_status read_column(const json_t *object, struct export_column *colu
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number |= !strcmp(kind, numbers[i]);
     if (!strcmp(kind, "category")) {
         column->is = COLUMN_CATEGORY;
+        column->code = json_is_true(json_object_get(object, "code"));
         column->categories = count_categories(object, &bad);
     } else if (!strcmp(kind, "boolean")) {
         column->is = COLUMN_TRUTH;

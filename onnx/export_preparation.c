@@ -28,7 +28,7 @@ static size_t width_of(const struct export_data *data)
     size_t width = 0;
     for (size_t i = 0; i < data->column_count; i++) {
         const struct export_column *column = &data->columns[i];
-        width += column->indicator + (column->is == COLUMN_CATEGORY ? column->categories + 1 : 1);
+        width += column->code ? 1 : column->indicator + (column->is == COLUMN_CATEGORY ? column->categories + 1 : 1);
     }
     return width;
 }

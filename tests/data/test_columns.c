@@ -70,6 +70,44 @@ START_TEST(text_columns)
 }
 END_TEST
 
+/* Columns of more texts than asked for are one number each, after all others. */
+START_TEST(codes_of_texts)
+{
+    tutti_data_options options = fills;
+    options.codes_above = 2;
+    put_text("data.csv", "c,a,k,y\nred,1,u,1\nblue,3,v,2\n,1,u,3\ngreen,3,v,4\nred,1,u,5\nred,3,v,6\n");
+    struct collection *table = opened(table_open, "data.csv", &options);
+    EXPECT_ROW(table, 0, -1, 0, 1, 0, 3); /* a; others, u, v; others, blue, green, red, missing */
+    EXPECT_ROW(table, 1, 1, 0, 0, 1, 1);
+    EXPECT_ROW(table, 2, -1, 0, 1, 0, 4);
+    ck_assert_int_eq(table->info.code_count, 1);
+    ck_assert_int_eq(table->info.codes[0], 5);
+    json_t *object = json_object();
+    ck_assert_int_eq(table->describe(table, object), 0);
+    json_object_set_new(object, "kind", json_string("table"));
+    char *description = json_dumps(object, JSON_COMPACT);
+    table->free(table);
+    options.codes_above = 0;
+    options.description = description;
+    put_text("new.csv", "k,c,a,y\nv,pink,3,1\nu,red,1,1\n");
+    table = opened(table_open, "new.csv", &options);
+    EXPECT_ROW(table, 0, 1, 0, 0, 1, 0);
+    EXPECT_ROW(table, 1, -1, 0, 1, 0, 3);
+    ck_assert_int_eq(table->info.codes[0], 5);
+    table->free(table);
+    options.augment = "noise=0.1";
+    expect_refused(table_open, "new.csv", &options, "--augment noise=0.1", "'c'");
+    options.codes_above = 2;
+    options.description = NULL;
+    table = opened(table_open, "data.csv", &options);
+    ck_assert_int_eq(table->info.code_count, 0);
+    ck_assert_int_eq(table->info.shape.sizes[0], 1 + 3 + 5);
+    table->free(table);
+    free(description);
+    json_decref(object);
+}
+END_TEST
+
 START_TEST(missing_numbers)
 {
     put_text("data.csv", "a,y\n1,1\n,2\n3,3\nNA,\n");
@@ -455,6 +493,7 @@ Suite *columns_suite(void)
     tcase_add_checked_fixture(tests, kinds_begin, kinds_end);
     tcase_add_test(tests, ways_to_write_numbers);
     tcase_add_test(tests, text_columns);
+    tcase_add_test(tests, codes_of_texts);
     tcase_add_test(tests, missing_numbers);
     tcase_add_test(tests, dates);
     tcase_add_test(tests, damaged_dates);
