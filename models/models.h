@@ -9,6 +9,16 @@ enum model_input {
     MODEL_TAKES_IMAGES,  /* [C, H, W], spectrograms of recordings too */
 };
 
+enum { MODEL_CODES = 64 };
+
+/* What networks depend on besides the shape of their inputs. */
+struct model_facts {
+    int64_t samples; /* to train with; 0: none, or not known: parameters do not depend on it */
+    /* The last inputs are codes, whole numbers from 0 to less than these. */
+    int64_t codes[MODEL_CODES];
+    int code_count;
+};
+
 struct model {
     const char *name, *description;
     enum model_input takes;
@@ -26,8 +36,8 @@ struct model {
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
-    /* Builds it for so many training samples, on which its dropout depends; NULL: it does not depend on them. */
-    tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, int64_t samples);
+    /* The same network for these facts; or NULL, then inputs cannot be codes. */
+    tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, const struct model_facts *facts);
 };
 
 /* Finds a model by its name; NULL where there is none. */
@@ -38,7 +48,7 @@ const struct model *model_at(int position);
 tutti_tensor model_linear(tutti_network *network, tutti_tensor x, int outputs);
 tutti_tensor model_mlp(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_tabular(tutti_network *network, tutti_tensor x, int classes);
-tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int classes, int64_t samples);
+tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int classes, const struct model_facts *facts);
 tutti_tensor model_lenet(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_vgg16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_resnet18(tutti_network *network, tutti_tensor x, int classes);

@@ -34,6 +34,27 @@ static tutti_tensor append_hinges(tutti_network *network, tutti_tensor x, int64_
     return tutti_concat(network, both, 2, 0);
 }
 
+static tutti_tensor take(tutti_network *network, tutti_tensor x, int64_t first, int64_t count)
+{
+    char range[96];
+    snprintf(range, sizeof(range), "starts=%lld ends=%lld", (long long)first, (long long)(first + count));
+    return tutti_op(network, "slice", &x, 1, range);
+}
+
+/* x [1], a code below `values` -> [WIDTH], what the code adds to the units of the first layer. Narrower embeddings, as
+ * inputs of that layer, learn worse: they were two points below one-hot texts where those had 316 values. */
+static tutti_tensor embed(tutti_network *network, tutti_tensor x, int number, int64_t values)
+{
+    char name[32];
+    const tutti_parameter_options normal = { .init = TUTTI_INIT_NORMAL, .init_scale = 0.03f };
+    snprintf(name, sizeof(name), "embeddings.%d", number);
+    tutti_scope_push(network, name);
+    const tutti_tensor table = tutti_parameter(network, "weight", TUTTI_SHAPE(values, WIDTH), &normal);
+    tutti_scope_pop(network);
+    const tutti_tensor both[] = { table, x };
+    return tutti_flatten(network, tutti_op(network, "gather", both, 2, NULL));
+}
+
 static tutti_tensor dense(tutti_network *network, tutti_tensor x, int64_t units, const char *name)
 {
     return tutti_dense(network, x, units, &(tutti_dense_options) { .name = name });
@@ -55,14 +76,31 @@ static tutti_tensor residual_block(tutti_network *network, tutti_tensor x, int n
     return tutti_add(network, x, y);
 }
 
-tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int classes, int64_t samples)
+/* x [columns] with codes last -> [WIDTH] */
+static tutti_tensor first_layer(tutti_network *network, tutti_tensor x, const struct model_facts *facts, float dropout)
 {
-    const struct dropouts dropouts = choose_dropouts(samples, classes);
+    tutti_tensor sum = { -1 };
     tutti_shape shape = { 0 };
     x = tutti_flatten(network, x);
     (void)tutti_shape_of(network, x, &shape);
-    if (shape.sizes[0] <= MOST_COLUMNS) x = append_hinges(network, x, shape.sizes[0]);
-    x = dense(network, tutti_dropout(network, x, dropouts.columns), WIDTH, "first");
+    const int64_t columns = shape.sizes[0] - facts->code_count;
+    if (columns > 0) {
+        tutti_tensor numbers = facts->code_count > 0 ? take(network, x, 0, columns) : x;
+        if (columns <= MOST_COLUMNS) numbers = append_hinges(network, numbers, columns);
+        sum = dense(network, tutti_dropout(network, numbers, dropout), WIDTH, "first");
+    }
+    for (int i = 0; i < facts->code_count; i++) {
+        tutti_tensor y = embed(network, take(network, x, columns + i, 1), i, facts->codes[i]);
+        y = tutti_dropout(network, y, dropout);
+        sum = columns > 0 || i > 0 ? tutti_add(network, sum, y) : y;
+    }
+    return sum;
+}
+
+tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int classes, const struct model_facts *facts)
+{
+    const struct dropouts dropouts = choose_dropouts(facts->samples, classes);
+    x = first_layer(network, x, facts, dropouts.columns);
     for (int i = 0; i < BLOCKS; i++) x = residual_block(network, x, i, dropouts.units);
     x = tutti_dropout(network, tutti_relu(network, batch_norm(network, x)), dropouts.units);
     return dense(network, x, classes, "last");
@@ -70,5 +108,5 @@ tutti_tensor model_tabular_for(tutti_network *network, tutti_tensor x, int class
 
 tutti_tensor model_tabular(tutti_network *network, tutti_tensor x, int classes)
 {
-    return model_tabular_for(network, x, classes, 0);
+    return model_tabular_for(network, x, classes, &(struct model_facts) { .samples = 0 });
 }

@@ -52,6 +52,14 @@ int data_outputs(const struct data *data)
     return data->info.target_shape.rank == 1 ? (int)data->info.target_shape.sizes[0] : 1;
 }
 
+struct model_facts data_facts(const struct data *data)
+{
+    struct model_facts facts = { .samples = data->train.count };
+    for (; facts.code_count < data->info.code_count && facts.code_count < MODEL_CODES; facts.code_count++)
+        facts.codes[facts.code_count] = data->info.codes[facts.code_count];
+    return facts;
+}
+
 double data_in_units(const struct data *data, int64_t number, double output)
 {
     const tutti_data_info *info = &data->info;

@@ -2,6 +2,7 @@
 #ifndef TOOLS_DATA_H
 #define TOOLS_DATA_H
 
+#include "models/models.h"
 #include "tools/user_data.h"
 
 struct samples {
@@ -27,6 +28,8 @@ tutti_status data_load(struct data *data, const char *where, const struct user_d
 struct samples *data_part(struct data *data, const char *part);
 /* Returns the number of outputs for a sample: classes, or numbers. */
 int data_outputs(const struct data *data);
+/* Returns what networks depend on. */
+struct model_facts data_facts(const struct data *data);
 /* Converts an output to the units of the data. */
 double data_in_units(const struct data *data, int64_t number, double output);
 /* Returns how many digits such a number has: those of a float, more if its mean is far from 0. */

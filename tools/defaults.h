@@ -18,6 +18,9 @@ struct defaults_options {
     struct schedule_options *schedule;
 };
 
+/* Texts of a table's column from which on networks that can embed get a code. */
+enum { DEFAULTS_CODES_ABOVE = 16 };
+
 /* Sets them for `samples` training samples of the data. Returns a line that lists them for people, or NULL: nothing
  * depends on the data. Free it with free(). */
 char *defaults_choose(

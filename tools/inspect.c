@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "tools/commands.h"
+#include "tools/defaults.h"
 #include "tools/files.h"
 #include "tools/session.h"
 
@@ -93,6 +94,7 @@ static tutti_status load(struct inspection *i)
 {
     i->own.data.note = keep_note;
     i->own.data.user = i;
+    i->own.data.codes_above = DEFAULTS_CODES_ABOVE; /* as for the model that is proposed */
     tutti_status status = data_load(&i->data, i->path, &i->own);
     if (i->own.data.skip_damaged) return status;
     if (status == TUTTI_OK && (!i->page || is_kind(i, "table"))) return status;

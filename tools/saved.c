@@ -54,6 +54,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     session->reading.as_it_is = true;
     session->reading.raw = arrays != NULL;
     session->arrays = arrays;
+    session->facts = options->network.facts;
     return session_build(session, model, shape, (int)classes);
 }
 
@@ -109,6 +110,7 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     if (options->session.training.batch > samples) options->session.training.batch = samples;
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
+    session->facts = options->network.facts;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;

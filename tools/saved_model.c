@@ -21,6 +21,18 @@ static json_t *load(const char *weights, const char *key, bool *damaged)
     return object;
 }
 
+static bool read_codes(const json_t *list, struct model_facts *facts)
+{
+    enum { MOST = 1 << 24 }; /* whole numbers that a float has */
+    const size_t count = json_array_size(list);
+    for (size_t i = 0; i < count && i < MODEL_CODES; i++) {
+        facts->codes[i] = json_integer_value(json_array_get(list, i));
+        if (facts->codes[i] < 1 || facts->codes[i] > MOST) return false;
+    }
+    facts->code_count = (int)count;
+    return count <= MODEL_CODES;
+}
+
 static bool read_object(const json_t *object, struct saved_model *saved)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -28,7 +40,8 @@ static bool read_object(const json_t *object, struct saved_model *saved)
     if (!name || !*name || strlen(name) >= sizeof saved->name || outputs < 0 || outputs > INT32_MAX) return false;
     strcpy(saved->name, name);
     saved->outputs = (int64_t)outputs;
-    return json_shape_read(json_object_get(object, "shape"), &saved->shape);
+    return json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
+        read_codes(json_object_get(object, "codes"), &saved->facts);
 }
 
 /* Older weights say only what their data were. */
@@ -66,11 +79,15 @@ int64_t saved_model_outputs(const struct saved_model *saved, const struct model 
 tutti_status saved_model_keep(const struct session *session)
 {
     if (!text_is_utf8(session->model->name)) return TUTTI_OK; /* a path that JSON cannot have */
-    json_t *shape = json_array();
+    json_t *shape = json_array(), *codes = json_array();
+    for (int i = 0; i < session->facts.code_count; i++)
+        json_array_append_new(codes, json_integer((json_int_t)session->facts.codes[i]));
     for (int i = 0; i < session->shape.rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)session->shape.sizes[i]));
     json_t *object = json_pack(
         "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
+    if (session->facts.code_count > 0) json_object_set(object, "codes", codes);
+    json_decref(codes);
     char *text = json_dumps(object, JSON_COMPACT);
     const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)
                                      : fail(TUTTI_NO_MEMORY, "no memory for a description of the network");

@@ -10,6 +10,7 @@ struct saved_model {
     char name[SAVED_MODEL_NAME]; /* of a model, or the path of a file; "": they do not say */
     tutti_shape shape;           /* of a sample; rank 0: unknown */
     int64_t outputs;             /* of a sample; 0: unknown */
+    struct model_facts facts;    /* without the number of samples */
 };
 
 /* Reads it; what is unknown stays empty. Errors: TUTTI_FORMAT if it is damaged. */

@@ -299,14 +299,16 @@ int session_build(struct session *session, const struct model *model, tutti_shap
             "--%s needs an ONNX file: --input, --classes and the data say the sizes of the other networks", given);
     const int fits = session_check_input(session->command, model, &shape, NULL);
     if (fits != EXIT_DONE) return fits;
+    if (shape.rank > 0 && shape.sizes[0] < session->facts.code_count)
+        return wrong_use(session->command, "%s has %d columns that it embeds: samples need as many numbers, not %lld",
+            model->name, session->facts.code_count, (long long)shape.sizes[0]);
     session->shape = shape;
     session->classes = classes;
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = add_input(session, shape);
-    session->output = model->build_for && session->samples
-        ? model->build_for(session->network, x, classes, session->samples)
-        : model->build(session->network, x, classes);
+    session->output = model->build_for ? model->build_for(session->network, x, classes, &session->facts)
+                                       : model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
     (void)count_labels(session);

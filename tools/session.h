@@ -85,7 +85,7 @@ struct session {
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
-    int64_t samples;                 /* to train with; 0: none, or not known */
+    struct model_facts facts;        /* of the data: set before session_build() */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     struct file_reading reading;
     tutti_trainer *trainer;

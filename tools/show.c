@@ -132,6 +132,7 @@ static int show(struct settings *s, struct session *session)
     session->reading.as_it_is = session->reading.raw = s->expect;
     session->reading.tells = s->why;
     session->arrays = s->expect;
+    session->facts = s->saved.facts;
     result = session_build(session, model, shape, (int)outputs);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;

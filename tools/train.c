@@ -242,6 +242,7 @@ static tutti_status load_data(struct training *training, const struct settings *
     own.shape = model->input;
     own.data.numbers = model->loss == TUTTI_MSE;
     own.data.seed = s->session.training.seed;
+    own.data.codes_above = model->build_for ? DEFAULTS_CODES_ABOVE : 0;
     own.quiet = !speaks(training) || training->fold > 0;
     if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
     user_data_saved_apply(known, &own);
@@ -405,7 +406,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->reading.lists_constants = true;
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
-    session->samples = training->train->samples;
+    session->facts = data_facts(data);
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);

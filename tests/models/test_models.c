@@ -255,7 +255,8 @@ START_TEST(samples_change_no_parameter)
         tutti_network *plain = build("tabular", (tutti_shape) { 1, { 13 } }, trained[i].classes, &logits);
         tutti_network *network = tutti_network_new(&runtime);
         const tutti_tensor x = tutti_input(network, "x", (tutti_shape) { 1, { 13 } });
-        (void)model->build_for(network, x, trained[i].classes, trained[i].samples);
+        const struct model_facts facts = { .samples = trained[i].samples };
+        (void)model->build_for(network, x, trained[i].classes, &facts);
         ck_assert_int_eq(tutti_network_status(network), TUTTI_OK);
         ck_assert_uint_eq(network->parameter_count, plain->parameter_count);
         for (size_t k = 0; k < network->parameter_count; k++) {
@@ -264,6 +265,31 @@ START_TEST(samples_change_no_parameter)
         }
         tutti_network_free(network);
         tutti_network_free(plain);
+    }
+}
+END_TEST
+
+/* The last inputs may be codes, which are embedded; also if there are no others. */
+START_TEST(codes_are_embedded)
+{
+    const struct model *model = model_find("tabular");
+    const struct model_facts facts = { .codes = { 41, 7 }, .code_count = 2 };
+    for (int64_t numbers = 0; numbers < 4; numbers += 3) {
+        tutti_shape shape;
+        tutti_network *network = tutti_network_new(&runtime);
+        const tutti_tensor x = tutti_input(network, "x", (tutti_shape) { 1, { numbers + 2 } });
+        const tutti_tensor logits = model->build_for(network, x, 5, &facts);
+        ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
+        ck_assert_int_eq(tutti_shape_of(network, logits, &shape), TUTTI_OK);
+        ck_assert_int_eq(shape.sizes[0], 5);
+        int found = 0;
+        for (size_t k = 0; k < network->parameter_count; k++) {
+            const struct parameter *parameter = &network->parameters[k];
+            if (!strcmp(parameter->name, "embeddings.0.weight")) ck_assert_int_eq(parameter->elements, 41 * 256);
+            found += !strncmp(parameter->name, "embeddings.", 11);
+        }
+        ck_assert_int_eq(found, 2);
+        tutti_network_free(network);
     }
 }
 END_TEST
@@ -290,6 +316,7 @@ int main(void)
     tcase_add_loop_test(group, other_sizes, 0, (int)(sizeof(others) / sizeof(others[0])));
     tcase_add_loop_test(group, takes_what_it_says, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
     tcase_add_test(group, samples_change_no_parameter);
+    tcase_add_test(group, codes_are_embedded);
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);

@@ -192,13 +192,13 @@ def arrays(folder):
 
 # ------------------------------------------------------------------------------------------------------------ tables
 
-def table(folder, name, rows, names, *options):
+def table(folder, name, rows, names, *options, model="mlp"):
     """Trains on a table, and predicts its rows without the target, the last column."""
     write_table(folder / "t.csv", rows, names)
     write_table(folder / "new.csv", [row[:-1] for row in rows], names[:-1])
-    session = train_and_export(folder, "mlp", "t.csv", "--epochs", 5, *options)
+    session = train_and_export(folder, model, "t.csv", "--epochs", 5, *options)
     feeds = feeds_of(session, read_table(folder / "new.csv"))
-    lines = predicted(folder, "mlp", "--weights", "m.safetensors", "--data", "new.csv")
+    lines = predicted(folder, model, "--weights", "m.safetensors", "--data", "new.csv")
     again = predicted(folder, "m.onnx", "--data", "new.csv")
     if "value" not in lines[0]:
         assert [line["class"] for line in again] == [line["class"] for line in lines]
@@ -235,6 +235,28 @@ def survivors(folder):
     return compare_classes("unseen texts", session, feeds_of(session, read_table(folder / "unseen.csv")), lines) and good
 
 
+def shops(folder):
+    """Columns of many texts are embedded: their codes are made by nodes, also of missing and unseen ones."""
+    rows = []
+    for _ in range(600):
+        shop, town, size = random.randrange(60), random.randrange(30), random.choice(["S", "M", "L"])
+        town = "" if town == 7 else f"Town {town}"
+        rows.append([f"shop{shop}", f"{random.random():.4f}", town, size, f"{shop % 7 + len(town) + random.gauss(0, .1):.3f}"])
+    names = ["shop", "share", "town", "size", "sales"]
+    good = table(folder, "embedded texts", rows, names, model="tabular")
+    ports = onnxruntime.InferenceSession(folder / "m.onnx", providers=["CPUExecutionProvider"])
+    new = [["shop99", "0.5", "", "S"], ["", "0.25", "Town 99", "XL"], ["shop0", "", "Town 1", ""]]
+    write_table(folder / "unseen.csv", new, names[:-1])
+    lines = predicted(folder, "tabular", "--weights", "m.safetensors", "--data", "unseen.csv")
+    values = ports.run(["values"], feeds_of(ports, read_table(folder / "unseen.csv")))[0][:, 0]
+    error = max(abs(value - line["value"]) for value, line in zip(values, lines, strict=True))
+    tutti(folder, "export", "--weights", "m.safetensors", "--output", "plain.onnx")
+    onnx.checker.check_model(folder / "plain.onnx", full_check=True)
+    again = predicted(folder, "plain.onnx", "--data", "unseen.csv")
+    error = max(error, *(abs(a["value"] - b["value"]) for a, b in zip(again, lines, strict=True)))
+    return report("unseen embedded texts", error, len(lines)) and good
+
+
 def prices(folder):
     rows = []
     for _ in range(200):
@@ -246,7 +268,7 @@ def prices(folder):
 def main():
     good = True
     heard = [lambda folder, rate=rate: recordings(folder, rate) for rate in (8000, 16000, 44100)]
-    for case in (digits, colours, masks, *heard, arrays, iris, survivors, prices):
+    for case in (digits, colours, masks, *heard, arrays, iris, survivors, shops, prices):
         random.seed(7)
         with tempfile.TemporaryDirectory() as folder:
             good = case(pathlib.Path(folder)) and good
