@@ -238,18 +238,22 @@ static void print_column(const struct widths *widths, const json_t *column)
 /* Explains the words that the table uses. */
 static void print_legend(const json_t *columns, size_t shown)
 {
-    bool numbers = false, missing = false, dates = false, texts = false;
+    bool numbers = false, missing = false, dates = false, texts = false, codes = false;
     for (size_t i = 0; i < shown; i++) {
         const json_t *column = json_array_get(columns, i);
         const bool input = !strcmp(text_at(column, "role"), "input");
         numbers |= json_object_get(column, "quartiles") != NULL;
-        texts |= input && !strcmp(text_at(column, "kind"), "text");
+        const bool code = strstr(text_at(column, "becomes"), "embedded") != NULL;
+        codes |= input && code;
+        texts |= input && !code && !strcmp(text_at(column, "kind"), "text");
         dates |= input && !strcmp(text_at(column, "kind"), "date");
         missing |= strstr(text_at(column, "becomes"), "; missing") != NULL;
     }
     if (numbers) printf("  Numbers: least .. quartiles .. largest, mean. Standardised: (x - mean) / deviation.\n");
     if (texts)
         printf("  One-hot: an input for each text, 0 or 1, and one for texts that are not in the training part.\n");
+    if (codes)
+        printf("  Embedded: tabular learns numbers for each text; mlp and linear get these columns one-hot, too.\n");
     if (dates) printf("  Parts of a date: year, month, day, weekday, hour, days since 1970; standardised.\n");
     if (missing) printf("  * A missing value becomes the median, and one more input says that it is missing.\n");
 }

@@ -233,6 +233,15 @@ static int on_progress(void *user, const tutti_progress *step)
     return 0;
 }
 
+/* Weights to begin with may be of a network without codes, as those of former versions are. */
+static int64_t choose_codes(const struct settings *s, const struct model *model)
+{
+    struct saved_model before = { .name = "" };
+    if (!model->build_for) return 0;
+    if (s->finetune.weights && saved_model_read(s->finetune.weights, &before) != TUTTI_OK) return 0; /* told later */
+    return before.shape.rank > 0 && before.facts.code_count == 0 ? 0 : DEFAULTS_CODES_ABOVE;
+}
+
 /* Loads the data as the checkpoint records them, if there is one. */
 static tutti_status load_data(struct training *training, const struct settings *s, const struct model *model)
 {
@@ -242,7 +251,7 @@ static tutti_status load_data(struct training *training, const struct settings *
     own.shape = model->input;
     own.data.numbers = model->loss == TUTTI_MSE;
     own.data.seed = s->session.training.seed;
-    own.data.codes_above = model->build_for ? DEFAULTS_CODES_ABOVE : 0;
+    own.data.codes_above = choose_codes(s, model);
     own.quiet = !speaks(training) || training->fold > 0;
     if (training->resume) TRY(user_data_saved_read_checkpoint(training->resume, &known));
     user_data_saved_apply(known, &own);
