@@ -86,9 +86,9 @@ tutti_status saved_model_keep(const struct session *session)
         json_array_append_new(shape, json_integer((json_int_t)session->shape.sizes[i]));
     json_t *object = json_pack(
         "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
-    if (session->facts.code_count > 0) json_object_set(object, "codes", codes);
+    const int failed = session->facts.code_count > 0 ? json_object_set(object, "codes", codes) : 0;
     json_decref(codes);
-    char *text = json_dumps(object, JSON_COMPACT);
+    char *text = failed ? NULL : json_dumps(object, JSON_COMPACT);
     const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)
                                      : fail(TUTTI_NO_MEMORY, "no memory for a description of the network");
     free(text);
