@@ -18,8 +18,9 @@ struct defaults_options {
     struct schedule_options *schedule;
 };
 
-/* Texts of a table's column from which on networks that can embed get a code. */
-enum { DEFAULTS_CODES_ABOVE = 16 };
+/* A column of more texts is a code for models that embed. Below, one-hot texts learned more in the few steps of small
+ * tables: 0.6 points of R2 on Cigar, of 46 states. */
+enum { DEFAULTS_CODES_ABOVE = 100 };
 
 /* Sets them for `samples` training samples of the data. Returns a line that lists them for people, or NULL: nothing
  * depends on the data. Free it with free(). */

@@ -58,19 +58,19 @@ class Tables(harness.CommandTest):
     def test_embedded_texts(self):
         """Many texts of a column are embedded by `tabular`, and the weights know their codes."""
         dice = random.Random(5)
-        rows = [{"shop": f"s{i * 7 % 40}", "x": f"{dice.random():.3f}", "kind": "abc"[i % 3], "sales": (i * 7 % 40) % 9 + i % 3}
-                for i in range(500)]
+        rows = [{"shop": f"s{i * 7 % 120}", "x": f"{dice.random():.3f}", "kind": "abc"[i % 3], "sales": (i * 7 % 120) % 9 + i % 3}
+                for i in range(720)]
         names = "shop", "x", "kind", "sales"
         write(self.folder / "t.csv", rows, *names)
         train = ("train", "tabular", "--data", "t.csv", "--devices", "0", "--schedule", "constant")
         self.good(*train, "--save", "m", "--epochs", "6")
         content = (self.folder / "m.safetensors").read_bytes()
         model = json.loads(json.loads(content[8:8 + int.from_bytes(content[:8], "little")])["__metadata__"]["model"])
-        self.assertEqual((model["shape"], model["codes"]), ([6], [41]))
+        self.assertEqual((model["shape"], model["codes"]), ([6], [121]))
         weights = ("--weights", "m.safetensors")
         result, = self.good("eval", *weights, "--data", "t.csv", "--json").lines()
         self.assertGreater(result["scores"]["r2"], 0.7)
-        write(self.folder / "new.csv", [*rows[:5], {**rows[0], "shop": "s99"}, {**rows[0], "shop": ""}], "kind", "shop", "x")
+        write(self.folder / "new.csv", [*rows[:5], {**rows[0], "shop": "s999"}, {**rows[0], "shop": ""}], "kind", "shop", "x")
         values = [line["value"] for line in self.good("infer", *weights, "--data", "new.csv", "--json").lines()]
         for row, value in zip(rows, values[:5]):
             self.assertAlmostEqual(row["sales"], value, delta=2)
@@ -78,7 +78,7 @@ class Tables(harness.CommandTest):
         self.good(*train, "--save", "part", "--epochs", "3")
         self.good(*train, "--resume", "part", "--epochs", "6")
         self.assertEqual(self.pair("m"), self.pair("part"))
-        self.assertIn("embedded, 41 codes", self.good("inspect", "t.csv").output)
+        self.assertIn("embedded, 121 codes", self.good("inspect", "t.csv").output)
         self.refused(1, "--augment", *train, "--resume", "part", "--epochs", "7", "--augment", "noise=0.1")
 
     def test_columns_by_name(self):

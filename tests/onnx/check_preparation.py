@@ -238,9 +238,9 @@ def survivors(folder):
 def shops(folder):
     """Columns of many texts are embedded: their codes are made by nodes, also of missing and unseen ones."""
     rows = []
-    for _ in range(600):
-        shop, town, size = random.randrange(60), random.randrange(30), random.choice(["S", "M", "L"])
-        town = "" if town == 7 else f"Town {town}"
+    for _ in range(1500):
+        shop, town, size = random.randrange(130), random.randrange(110), random.choice(["S", "M", "L"])
+        town = "" if town < 9 else f"Town {town}"
         rows.append([f"shop{shop}", f"{random.random():.4f}", town, size, f"{shop % 7 + len(town) + random.gauss(0, .1):.3f}"])
     names = ["shop", "share", "town", "size", "sales"]
     good = table(folder, "embedded texts", rows, names, model="tabular")
