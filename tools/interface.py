@@ -5,15 +5,16 @@ The headers are those of this project, in an order in which each follows those t
 regular style and refuses what it does not know. The result has four lists:
 
 constants   name, value, text
-enums       name, text; constants: name, value, text
-structs     name, text, kind; members: name, type, declaration, text. Kinds: "opaque", without members; "options" and
+enums       name, text, typedef; constants: name, value, text
+structs     name, text, kind, typedef; members: name, type, declaration, text. Kinds: "opaque", without members; "options" and
             "result", which begin with `size` (the caller sets the members, or sets `size` and the function the others);
             "plain"
 functions   name, text, result, parameters (name, type, declaration), declaration
 
-Each has the `header`. A text is the comment after a declaration, else the one before it; two functions of one result that
-follow each other share it, and so do members that it names. A type has the `name` of what it is made of, with `const`, `pointers`
-(their number) and `array` (the number of elements) if these are not 0; or it is a `callback` with result and parameters.
+Each has the `header`; `typedef`: its name is also one without `struct` or `enum`. A text is the comment after a
+declaration, else the one before it; two functions of one result that follow each other share it, and so do members that
+it names. A type has the `name` of what it is made of, with `const`, `pointers` (their number) and `array` (the number of
+elements) if these are not 0; or it is a `callback` with result and parameters.
 """
 import json
 import pathlib
@@ -177,7 +178,7 @@ class Reader:
     def opaque(self, header, tokens, text):
         if len(tokens) != 4 or tokens[1] != "struct" or tokens[2] != tokens[3]:
             header.fail(f"the type {written(tokens)}")
-        self.structs.setdefault(tokens[2], {"name": tokens[2], "kind": "opaque", "text": text, "header": header.name})
+        self.structs.setdefault(tokens[2], {"name": tokens[2], "kind": "opaque", "typedef": True, "text": text, "header": header.name})
 
     def body(self, header, tokens, text):
         """typedef struct NAME { ... } NAME; or without the typedef, also an enum."""
@@ -186,9 +187,11 @@ class Reader:
             header.fail(f"the type {written(tokens)}")
         kind, name, _ = words
         if kind == "enum":
-            self.enums[name] = {"name": name, "text": text, "constants": self.enum_constants(header), "header": header.name}
+            entry = self.enums[name] = {"name": name, "text": text, "constants": self.enum_constants(header), "header": header.name}
         else:
-            self.structs[name] = self.struct(header, name, text)
+            known = self.structs.get(name, {})
+            entry = self.structs[name] = {**self.struct(header, name, text), "typedef": known.get("typedef", False)}
+        entry["typedef"] = entry.get("typedef", False) or tokens[0] == "typedef"
         rest = [token for _, token, _ in (header.next() for _ in range(2 if tokens[0] == "typedef" else 1))]
         if rest != ([name, ";"] if tokens[0] == "typedef" else [";"]):
             header.fail(f"{kind} {name} ends by {written(rest)}")

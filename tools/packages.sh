@@ -19,6 +19,7 @@ declare -A group_packages=(
     [offline]="clang-19 libclc-15 rocm-device-libs libigc1 libigdfcl1 libigdgmm12"
     [races]="oclgrind"
     [report]="chromium fonts-dejavu-core"
+    [python]="python3-dev"
 )
 
 # For tests/fuzz/run, which needs libFuzzer.

@@ -1,0 +1,159 @@
+"""Writes what the package has from the headers' description (tools/interface.py):   generate.py FOLDER JSON...
+
+FOLDER/_native.c    the extension module, by cffi: every function, struct, enum and callback, and Python's limited API
+FOLDER/layers.py    a Python function with signature and text for each function that adds a layer
+"""
+import json
+import pathlib
+import re
+import sys
+
+# Members of options that say how many elements the arrays before them have, besides those that end in _count.
+COUNTS = {"channels"}
+# Functions that have a better form in Python, or are the same as another one.
+LEFT_OUT = {"tutti_input", "tutti_input_typed", "tutti_parameter", "tutti_constant", "tutti_constant_typed", "tutti_find_parameter", "tutti_op"}
+# What may be left out in Python, in functions that have a parameter of that name.
+DEFAULTS = {"name": None, "epsilon": 0.0, "axis": -1, "transpose_a": False, "transpose_b": False, "largest": True, "length": 0,
+            "attributes": None, "indices": False}
+INTEGERS = {"int", "int32_t", "int64_t", "uint64_t", "size_t"}
+HEAD = '''"""Functions that add layers, made from the headers (python/generate.py): do not edit."""
+from ._call import Call, lib
+
+
+'''
+
+
+# -------------------------------------------------------------------------------------------------- the extension ----
+
+def callback(struct, member):
+    """The name of the C function that calls Python for a member that is a pointer to a function."""
+    return f"call_{struct['name']}_{member['name']}"
+
+
+def declarations(interface):
+    """What cffi reads, without the comments."""
+    for constant in interface["constants"]:
+        yield f"#define {constant['name']} {constant['value']}"
+    for kind in ("enum", "struct"):
+        for entry in interface[kind + "s"]:
+            if kind == "enum":
+                constants = ", ".join(f"{constant['name']} = {constant['value']}" for constant in entry["constants"])
+                yield f"enum {entry['name']} {{ {constants} }};"
+            if entry["typedef"]:
+                yield f"typedef {kind} {entry['name']} {entry['name']};"
+    for struct in interface["structs"]:
+        if struct["kind"] != "opaque":
+            yield f"struct {struct['name']} {{ {' '.join(member['declaration'] + ';' for member in struct['members'])} }};"
+    for struct in interface["structs"]:
+        for member in struct.get("members", ()):
+            if "callback" in member["type"] and member["type"]["callback"]["parameters"][0]["name"] == "user":
+                declared = member["declaration"].replace(f"(*{member['name']})", callback(struct, member))
+                yield f'extern "Python" {declared};'
+    yield from (function["declaration"] + ";" for function in interface["functions"])
+
+
+def write_extension(path, interfaces):
+    import cffi
+    ffi = cffi.FFI()
+    ffi.cdef("\n".join(line for interface in interfaces for line in declarations(interface)) + "\nvoid free(void *);\n")
+    headers = [name for interface in interfaces for name in interface["headers"]]
+    ffi.set_source("tutti._native", "#include <stdlib.h>\n" + "".join(f'#include "{name}"\n' for name in headers))
+    ffi.emit_c_code(str(path))
+
+
+# ----------------------------------------------------------------------------------------------------- the layers ----
+
+class Layers:
+    def __init__(self, interface):
+        self.structs = {struct["name"]: struct for struct in interface["structs"]}
+        self.enums = {enum["name"] for enum in interface["enums"]}
+        self.functions = interface["functions"]
+        self.names = {function["name"] for function in self.functions}
+
+    def is_layer(self, function):
+        kind, parameters = function["result"], function["parameters"]
+        if kind != {"name": "tutti_tensor"} or function["name"] in LEFT_OUT:
+            return False
+        twin = function["name"][:-6]    # the variant with a pointer to sizes, of one with a tutti_shape
+        return parameters[0]["type"] == {"name": "tutti_network", "pointers": 1} and not (function["name"].endswith("_sized") and twin in self.names)
+
+    def option(self, struct, number):
+        """A member of options: (argument with its default, how the call gets it)."""
+        member = struct["members"][number]
+        name, kind = member["name"], member["type"]
+        if kind.get("pointers") and kind["name"] == "tutti_tensor" and not kind.get("const"):
+            return f"{name}=False", f"call.out({name})"
+        if kind["name"] in self.enums and "array" not in kind:
+            return f"{name}=None", f'call.enum("{kind["name"]}", {name})'
+        default = None if kind.get("pointers") or "array" in kind else "False" if kind["name"] == "bool" else 0 if kind["name"] in INTEGERS else 0.0
+        return f"{name}={default}", name
+
+    def options(self, struct):
+        arguments, values = [], []
+        for number, member in enumerate(struct["members"]):
+            name = member["name"]
+            if number == 0 or name in COUNTS or name.endswith("_count"):
+                continue
+            argument, value = self.option(struct, number)
+            arguments.append(argument)
+            values.append(f"{name}={value}")
+        return arguments, values
+
+    def function(self, function):
+        """The text of a Python function."""
+        positional, named, values, tensors, skip = [], [], [], [], False
+        parameters = function["parameters"][1:]
+        for number, parameter in enumerate(parameters):
+            name, kind = parameter["name"], parameter["type"]
+            if skip:
+                skip = False
+                continue
+            pointed, is_array = kind.get("pointers"), number + 1 < len(parameters) and parameters[number + 1]["name"] in ("count", "input_count", "rank")
+            if pointed and kind["name"].endswith("_options"):
+                more, given = self.options(self.structs[kind["name"]])
+                named += more
+                values.append(f'call.options("{kind["name"]}", {", ".join(given)})')
+                continue
+            if pointed and kind["name"] == "tutti_tensor" and is_array:
+                value, skip = f"*call.tensors({name})", True
+                tensors.append(f"*{name}")
+            elif pointed and kind["name"] == "tutti_tensor":
+                value = f"call.out({name})"
+            elif pointed and kind["name"] == "int64_t" and is_array:
+                value, skip = f"*call.sizes({name})", True
+            elif pointed and kind["name"] == "char":
+                value = f"call.text({name})"
+            elif pointed:
+                raise SystemExit(f"generate.py: {function['name']}: what is {parameter['declaration']} in Python?")
+            elif kind["name"] == "tutti_tensor":
+                value = f"call.tensor({name})"
+                tensors.append(name)
+            elif kind["name"] == "tutti_shape":
+                value = f"call.shape({name})"
+            else:
+                value = f'call.enum("{kind["name"]}", {name})' if kind["name"] in self.enums else name
+            values.append(value)
+            (named if name in DEFAULTS else positional).append(f"{name}={DEFAULTS[name]}" if name in DEFAULTS else name)
+        if not tensors:
+            positional.insert(0, "network")
+        signature = ", ".join([*positional, *(["*"] if named else []), *named])
+        text = function["text"].replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ").replace("    \n", "\n")
+        ending = "\n    " if "\n" in text or text.endswith('"') else ""
+        name = function["name"].removeprefix("tutti_")
+        made = ", ".join([f"lib.{function['name']}", *values])
+        return (f'def {name}({signature}):\n    """{text}{ending}"""\n'
+                f"    call = Call({', '.join(tensors) or 'network'})\n    return call.add({made})\n")
+
+    def text(self):
+        made = [self.function(function) for function in self.functions if self.is_layer(function)]
+        names = [re.match(r"def (\w+)", text)[1] for text in made]
+        return HEAD + "\n\n".join(made) + f"\n\n__all__ = {names!r}\n"
+
+
+def main():
+    folder, interfaces = pathlib.Path(sys.argv[1]), [json.loads(pathlib.Path(name).read_text(encoding="utf-8")) for name in sys.argv[2:]]
+    write_extension(folder / "_native.c", interfaces)
+    (folder / "layers.py").write_text(Layers(interfaces[0]).text(), encoding="utf-8")
+
+
+main()

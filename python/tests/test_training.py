@@ -1,0 +1,123 @@
+"""The whole way: digits train as the command trains them, and what is saved, exported and read gives the same."""
+import json
+import subprocess
+
+import numpy
+import pytest
+
+import tutti
+
+
+def trainer_of(digits, **options):
+    network = tutti.models.mlp(classes=10, input=(1, 10, 10))
+    return tutti.Trainer(network, loss="cross_entropy", optimizer=tutti.SGD(0.05, momentum=0.9), **{"seed": 3, **options})
+
+
+@pytest.fixture(scope="module")
+def trained(digits):
+    _, x, y, xt, yt = digits
+    trainer = trainer_of(digits)
+    return trainer, trainer.fit(x, y, epochs=5, batch_size=64, validation_data=(xt, yt))
+
+
+def test_digits(trained, digits):
+    trainer, history = trained
+    assert len(history["loss"]) == 5 and history["loss"][-1] < history["loss"][0] / 5
+    assert history["val_accuracy"][-1] > 0.97
+    assert trainer.evaluate(digits[3], digits[4]).accuracy == pytest.approx(history["val_accuracy"][-1])
+
+
+def test_same_as_the_command(trained, digits, command):
+    """The same seed gives the same losses, also those of the test data, to the last digit that is printed."""
+    ran = subprocess.run([command, "train", "mlp", "--data", digits[0], "--epochs", "5", "--batch", "64", "--lr", "0.05", "--momentum", "0.9",
+                          "--seed", "3", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    epochs = [json.loads(line) for line in ran.stdout.splitlines()][:5]
+    for there, here in (("loss", "loss"), ("test_loss", "val_loss"), ("test_accuracy", "val_accuracy")):
+        assert [epoch[there] for epoch in epochs] == [float(f"{number:.9g}") for number in trained[1][here]]
+
+
+def test_predict(trained, digits):
+    trainer, _ = trained
+    logits = trainer.predict(digits[3])
+    assert logits.shape == (200, 10) and logits.dtype == numpy.float32
+    assert (logits.argmax(1) == digits[4]).mean() == trainer.evaluate(digits[3], digits[4]).accuracy
+
+
+def test_save_and_load(trained, digits, tmp_path):
+    trainer, _ = trained
+    trainer.save(tmp_path / "model")
+    trainer.save(tmp_path / "alone.safetensors")
+    for name in ("model", "alone.safetensors"):
+        other = trainer_of(digits, seed=9, batch_size=64)
+        other.load(tmp_path / name)
+        assert numpy.array_equal(other.predict(digits[3]), trainer.predict(digits[3]))
+    with pytest.raises(tutti.FileError):
+        other.load(tmp_path / "none")
+
+
+def test_export_and_load(trained, digits, tmp_path):
+    trainer, _ = trained
+    trainer.export(tmp_path / "model.onnx")
+    network = tutti.load(tmp_path / "model.onnx")
+    assert list(network.inputs) == ["input"] and network.outputs[0].shape == (10,)
+    assert numpy.allclose(tutti.Trainer(network).predict(digits[3]), trainer.predict(digits[3]), atol=1e-5)
+
+
+def test_larger_batches_go_on(small):
+    """A larger batch than before makes plans anew; parameters and momentum stay."""
+    make, x, y = small
+    one, two = (make(optimizer=tutti.SGD(0.1, momentum=0.9), **given) for given in ({}, {"batch_size": 32}))
+    for count in (8, 16, 32):
+        assert one.step(x[:count], y[:count]) == two.step(x[:count], y[:count])
+    assert numpy.array_equal(one.parameters["fc.weight"], two.parameters["fc.weight"])
+
+
+def test_parameters(small):
+    make, x, y = small
+    trainer = make()
+    weight = trainer.parameters["fc.weight"]
+    assert dict(trainer.parameters).keys() == {"fc.weight", "fc.bias"} and weight.shape == (3, 6)
+    weight[:] = 0
+    weight[1, 2] = 5
+    assert weight.numpy()[1, 2] == 5 and numpy.abs(weight).sum() == 5
+    trainer.parameters["fc.bias"] = numpy.arange(3)
+    before = numpy.asarray(weight)
+    trainer.step(x, y)
+    assert numpy.allclose(before - 0.5 * trainer.gradients["fc.weight"].numpy(), weight, atol=1e-6)
+    with pytest.raises(TypeError):
+        trainer.gradients["fc.weight"][:] = 0
+    with pytest.raises(ValueError):
+        trainer.parameters["fc.bias"] = numpy.zeros(4)
+
+
+def test_same_as_numpy(small):
+    make, x, _ = small
+    trainer = make()
+    weight, bias = (numpy.asarray(trainer.parameters[f"fc.{name}"]) for name in ("weight", "bias"))
+    assert numpy.allclose(trainer.predict(x), x @ weight.T + bias, atol=1e-5)
+
+
+def test_losses(small):
+    _, x, labels = small
+    for loss, y in (("mse", x[:, :3]), ("huber", x[:, :3]), ("bce_with_logits", (x[:, :3] > 0).astype("float32")), ("cross_entropy", labels)):
+        trainer = small[0](loss=loss, optimizer="adam")
+        losses = [trainer.step(x, y).loss for _ in range(5)]
+        assert losses[-1] < losses[0], loss
+    network = tutti.Network()      # a tensor as the loss, and inputs by their names
+    given, wanted = network.input("given", 6), network.input("wanted", 3)
+    y = tutti.dense(given, 3)
+    trainer = tutti.Trainer(y, loss=tutti.l1(y, wanted), optimizer=tutti.Adam(0.05))
+    losses = [trainer.step({"given": x, "wanted": x[:, :3]}).loss for _ in range(5)]
+    assert losses[-1] < losses[0] and trainer.predict({"given": x}).shape == (32, 3)
+
+
+def test_sequences():
+    """A length that differs from call to call, an embedding and a recurrent layer."""
+    network = tutti.Network()
+    ids = network.input("ids", tutti.SEQUENCE, "int32")
+    states, last = tutti.lstm(tutti.embedding(ids, 11, 4), 5, last_h=True)
+    trainer = tutti.Trainer(tutti.dense(tutti.flatten(last), 2), loss="cross_entropy", sequence=7)
+    assert states.shape == (tutti.SEQUENCE, 5) and last.shape == (1, 5)
+    for length in (7, 4):
+        trainer.step(numpy.ones((3, length), int), numpy.zeros(3, int))
+        assert trainer.predict(numpy.ones((3, length), int)).shape == (3, 2)

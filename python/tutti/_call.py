@@ -1,0 +1,176 @@
+"""From Python's values to the library's arguments. A call holds what the library reads until it returns."""
+import os
+
+import numpy
+
+from ._native import ffi, lib
+from .errors import check, message
+
+DTYPES = {"float32": lib.TUTTI_DTYPE_F32, "float16": lib.TUTTI_DTYPE_F16, "int32": lib.TUTTI_DTYPE_I32, "int64": lib.TUTTI_DTYPE_I64,
+          "uint8": lib.TUTTI_DTYPE_U8, "bool": lib.TUTTI_DTYPE_BOOL, "bfloat16": lib.TUTTI_DTYPE_BF16}
+NUMPY = {number: name for name, number in DTYPES.items() if name != "bfloat16"}
+words = {}
+
+
+def words_of(kind):
+    """The constants of an enum by the words that differ: {"max": TUTTI_POOL_MAX, ...}."""
+    if kind not in words:
+        names = {name: number for number, name in ffi.typeof(kind).elements.items()}
+        prefix = os.path.commonprefix([*names])
+        prefix = "TUTTI_" if prefix in names else prefix[:prefix.rindex("_") + 1]
+        words[kind] = {name.removeprefix(prefix).lower(): number for name, number in names.items()}
+    return words[kind]
+
+
+def enum(kind, word):
+    """The number of a constant: of its word, of its number, or of nothing, which is the first one."""
+    if word is None:
+        return 0
+    if kind.removeprefix("enum ") == "tutti_dtype":
+        return word if isinstance(word, int) else DTYPES[word if isinstance(word, str) and word in DTYPES else numpy.dtype(word).name]
+    if isinstance(word, int):
+        return word
+    if word not in words_of(kind):
+        raise ValueError(f"{word!r} is none of {', '.join(words_of(kind))}")
+    return words_of(kind)[word]
+
+
+def path_of(path):
+    return os.fsencode(path)
+
+
+def sizes_of(shape):
+    return (int(shape),) if isinstance(shape, (int, numpy.integer)) else tuple(int(size) for size in shape)
+
+
+def shape_of(shape):
+    return tuple(shape.sizes[0:shape.rank])
+
+
+class Options:
+    """A struct of options, with what its pointers lead to. Members are Python's values; None and what is not given is zero."""
+
+    def __init__(self, kind, members):
+        self.struct, self.kept, self.outs = ffi.new(kind + " *"), [], []
+        self.fields = dict(ffi.typeof(kind).fields)
+        if "size" in self.fields:
+            self.struct.size = ffi.sizeof(kind)
+        for name, value in members.items():
+            if name not in self.fields:
+                raise TypeError(f"there is no option {name}: it is one of {', '.join(name for name in self.fields if name != 'size')}")
+            if value is not None:
+                self.set(name, self.fields[name].type, value)
+
+    def keep(self, made):
+        self.kept.append(made)
+        return made
+
+    def set(self, name, kind, value):
+        if kind.kind == "enum":
+            value = enum(kind.cname, value)
+        elif kind.kind == "array":
+            value = [enum(kind.item.cname, one) if kind.item.kind == "enum" else int(one) for one in self.repeated(name, kind, value)]
+        elif kind.cname == "struct tutti_shape":
+            value = {"rank": len(sizes_of(value)), "sizes": sizes_of(value)}
+        elif kind.kind == "pointer" and not isinstance(value, ffi.CData):
+            value = self.pointer(name, kind, value)
+        setattr(self.struct, name, value)
+
+    @staticmethod
+    def repeated(name, kind, value):
+        values = [value] * kind.length if isinstance(value, (int, str)) else list(value)
+        if len(values) > kind.length:
+            raise ValueError(f"{name} takes at most {kind.length} values")
+        return values
+
+    def pointer(self, name, kind, value):
+        item = kind.item.cname.removesuffix(" const").removeprefix("struct ")
+        if item == "char":
+            return self.keep(ffi.new("char[]", os.fsencode(value)))
+        if item == "tutti_tensor":
+            tensors = value if isinstance(value, (list, tuple)) else [value]
+            self.count(name, len(tensors))
+            return self.keep(ffi.new("tutti_tensor[]", [tensor.c for tensor in tensors]))
+        if item in ("float", "double"):
+            array = self.keep(numpy.ascontiguousarray(value, "float32" if item == "float" else "float64").reshape(-1))
+            self.count(name, array.size)
+            return self.keep(ffi.from_buffer(item + "[]", array))
+        raise TypeError(f"{name} cannot be {type(value).__name__}")
+
+    def count(self, name, number):
+        """Tells how many elements an array has, where a member of the options says that."""
+        for candidate in (name.removesuffix("es") + "_count", name.removesuffix("s") + "_count", "channels"):
+            if candidate in self.fields:
+                setattr(self.struct, candidate, number)
+                return
+
+
+class Call:
+    """A call that adds a layer to the network of the first of these: tensors, lists of tensors, a network."""
+
+    def __init__(self, *given):
+        self.network, self.kept, self.outs = self.network_of(given), [], []
+
+    def network_of(self, given):
+        for one in given:
+            found = self.network_of(one) if isinstance(one, (list, tuple)) else getattr(one, "network", one if hasattr(one, "add_layer") else None)
+            if found is not None:
+                return found
+        if given and not isinstance(given[0], (list, tuple)):
+            raise TypeError(f"a tensor or a network is needed, not {type(given[0]).__name__}")
+        return None
+
+    def tensor(self, x):
+        """A tensor; numbers and arrays become constants."""
+        if not hasattr(x, "c"):
+            x = self.network.constant(x)
+        if x.network is not self.network:
+            raise ValueError("the tensors are of different networks")
+        return x.c
+
+    def tensors(self, given):
+        made = ffi.new("tutti_tensor[]", [self.tensor(x) for x in given])
+        self.kept.append(made)
+        return made, len(made)
+
+    def sizes(self, shape):
+        sizes = sizes_of(shape)
+        made = ffi.new("int64_t[]", sizes)
+        self.kept.append(made)
+        return made, len(sizes)
+
+    def shape(self, shape):
+        made = ffi.new("tutti_shape *")
+        sizes = sizes_of(shape)
+        if len(sizes) > len(made.sizes):
+            raise ValueError(f"a shape has at most {len(made.sizes)} sizes")
+        made.rank = len(sizes)
+        made.sizes[0:len(sizes)] = sizes
+        return made[0]
+
+    def text(self, text):
+        if text is None:
+            return ffi.NULL
+        self.kept.append(ffi.new("char[]", text.encode()))
+        return self.kept[-1]
+
+    def out(self, wanted):
+        """Where the library writes another tensor, if it is wanted; the function then returns it too."""
+        if not wanted:
+            return ffi.NULL
+        self.outs.append(ffi.new("tutti_tensor *"))
+        return self.outs[-1]
+
+    enum = staticmethod(enum)
+
+    def options(self, kind, **members):
+        self.kept.append(Options(kind, members))
+        return self.kept[-1].struct
+
+    def add(self, function, *arguments):
+        if self.network is None:
+            raise TypeError("a tensor is needed")
+        return self.network.add_layer(function, arguments, self.outs)
+
+
+__all__ = ["Call", "Options", "check", "enum", "ffi", "lib", "message"]

@@ -1,0 +1,208 @@
+"""Networks and their tensors."""
+import contextlib
+
+import numpy
+
+from ._call import DTYPES, NUMPY, Call, Options, enum, path_of, shape_of, sizes_of
+from ._handle import Handle, UseLock
+from ._native import ffi, lib
+from ._runtime import default_runtime
+from .errors import by_status, check, made, message
+
+
+class Tensor:
+    """A tensor of a network: what a layer computes, an input, a parameter or a constant. Arithmetic adds layers."""
+    __array_ufunc__ = None      # numpy leaves arithmetic with arrays to these methods
+
+    def __init__(self, network, c):
+        self.network, self.c = network, c
+
+    @property
+    def shape(self):
+        """The shape of a sample, without the batch; -2 is the length of a sequence."""
+        shape = ffi.new("tutti_shape *")
+        check(lib.tutti_shape_of(self.network.pointer, self.c, shape))
+        return shape_of(shape)
+
+    @property
+    def dtype(self):
+        return numpy.dtype(NUMPY[self.network.tensor_info(self.c).dtype])
+
+    def __repr__(self):
+        return f"<tutti.Tensor {list(self.shape)}>"
+
+    def __add__(self, other):
+        return self.network.op("add", self, other)
+
+    def __radd__(self, other):
+        return self.network.op("add", other, self)
+
+    def __sub__(self, other):
+        return self.network.op("sub", self, other)
+
+    def __rsub__(self, other):
+        return self.network.op("sub", other, self)
+
+    def __mul__(self, other):
+        return self.network.op("mul", self, other)
+
+    def __rmul__(self, other):
+        return self.network.op("mul", other, self)
+
+    def __truediv__(self, other):
+        return self.network.op("div", self, other)
+
+    def __rtruediv__(self, other):
+        return self.network.op("div", other, self)
+
+    def __pow__(self, other):
+        return self.network.op("pow", self, other)
+
+    def __neg__(self):
+        return self.network.op("neg", self)
+
+    def __matmul__(self, other):
+        return self.network.op("matmul", self, other)
+
+
+class Network(Handle):
+    """A network without layers. Inputs begin it, functions such as tutti.dense() add to it, tutti.Trainer trains it."""
+
+    def __init__(self, runtime=None):
+        self.runtime = runtime or default_runtime()
+        super().__init__(made(lib.tutti_network_new(self.runtime.pointer)), lib.tutti_network_free, self.runtime)
+        self.lock = UseLock()   # only one thread at a time may use a network and its trainers
+        self.defaults, self.last, self.named = {}, None, []
+
+    def tensor_info(self, c):
+        info = ffi.new("tutti_tensor_info *", {"size": ffi.sizeof("tutti_tensor_info")})
+        check(lib.tutti_network_tensor(self.pointer, c, info))
+        return info
+
+    def tensor(self, c):
+        """The tensor that a function returned. The network keeps its first error."""
+        if c.id < 0:
+            status = lib.tutti_network_status(self.pointer)
+            raise by_status.get(status, ValueError)(message())
+        return Tensor(self, c)
+
+    def add_layer(self, function, arguments, outs=()):
+        with self.lock:
+            self.last = self.tensor(function(self.pointer, *arguments))
+            return (self.last, *(Tensor(self, out[0]) for out in outs)) if outs else self.last
+
+    def op(self, operation, *inputs, **attributes):
+        """Adds an operation by its name (docs/operations.md)."""
+        call = Call(self)
+        given = " ".join(f"{key}={attribute(value)}" for key, value in attributes.items() if value is not None)
+        return call.add(lib.tutti_op, call.text(operation), *call.tensors(inputs), call.text(given))
+
+    def input(self, name=None, shape=(), dtype="float32"):
+        """An input of samples of this shape; () is one number. -2 is the length of a sequence."""
+        call = Call(self)
+        return call.add(lib.tutti_input_typed, call.text(name), enum("tutti_dtype", dtype), *call.sizes(shape))
+
+    def parameter(self, name, shape, **options):
+        """A parameter, for layers' `weight` and `bias` and for operations: init, init_scale, fan_in, fan_out, values, frozen."""
+        call = Call(self)
+        return call.add(lib.tutti_parameter_sized, call.text(name), *call.sizes(shape), call.options("tutti_parameter_options", **options))
+
+    def find_parameter(self, name):
+        """The parameter of this name, for example to share a layer's."""
+        call = Call(self)
+        return call.add(lib.tutti_find_parameter, call.text(name))
+
+    def constant(self, values, name=None):
+        """Numbers that do not train: float32, or int32 of integers that are a numpy array."""
+        call = Call(self)
+        array = numpy.asarray(values)
+        kind = "int32" if isinstance(values, numpy.ndarray) and array.dtype.kind in "iu" else "float32"
+        array = numpy.ascontiguousarray(array, kind)
+        sizes = call.sizes(array.shape or (1,))
+        return call.add(lib.tutti_constant_typed, call.text(name), DTYPES[kind], *sizes, ffi.from_buffer("char[]", array.view("uint8") if array.ndim else array.reshape(1)))
+
+    @contextlib.contextmanager
+    def scope(self, prefix):
+        """Layers within it have names that begin with "prefix."."""
+        lib.tutti_scope_push(self.pointer, prefix.encode())
+        try:
+            yield self
+        finally:
+            lib.tutti_scope_pop(self.pointer)
+
+    def output(self, tensor, name=None):
+        """Makes a tensor an output of the network: what trainers train and predict."""
+        if name is not None:
+            check(lib.tutti_output(self.pointer, name.encode(), tensor.c))
+        self.named.append(tensor)
+        return tensor
+
+    @property
+    def outputs(self):
+        """Those that were named or given to output(), else the last layer's."""
+        return list(self.named) if self.named else [self.last] if self.last else []
+
+    @property
+    def inputs(self):
+        """The inputs by their names, in their order."""
+        found, c = {}, ffi.new("tutti_tensor *")
+        while lib.tutti_network_input(self.pointer, len(found), c) == lib.TUTTI_OK:
+            one = ffi.new("tutti_tensor *", c[0])[0]
+            found[ffi.string(self.tensor_info(one).name).decode()] = Tensor(self, one)
+        return found
+
+    @property
+    def parameter_count(self):
+        return lib.tutti_network_parameters(self.pointer)
+
+    def freeze(self, pattern):
+        """Parameters that match, as "backbone.*", do not train."""
+        check(lib.tutti_freeze(self.pointer, pattern.encode()))
+
+    def unfreeze(self, pattern):
+        check(lib.tutti_unfreeze(self.pointer, pattern.encode()))
+
+    def layers(self):
+        """(name, operation, shape of a sample, parameters) of each layer."""
+        info, found = ffi.new("tutti_layer_info *"), []
+        for position in range(lib.tutti_network_layers(self.pointer)):
+            check(lib.tutti_network_layer(self.pointer, position, info))
+            found.append((ffi.string(info.name).decode(), ffi.string(info.operation).decode(), shape_of(info.shape), info.parameters))
+        return found
+
+    def __repr__(self):
+        rows = [f"  {name:24} {operation:20} {list(shape)!s:20} {count or ''}".rstrip() for name, operation, shape, count in self.layers()]
+        return "\n".join([f"<tutti.Network, {self.parameter_count} parameters", *rows]) + ">"
+
+
+def attribute(value):
+    """The value of an attribute, as tutti_op() reads it."""
+    if isinstance(value, (list, tuple, numpy.ndarray)):
+        return ",".join(map(attribute, value))
+    if isinstance(value, (bool, numpy.bool_)):
+        return str(int(value))
+    text = repr(float(value)) if isinstance(value, (float, numpy.floating)) else str(value)
+    if not text or any(character.isspace() for character in text):
+        raise ValueError(f"the attribute {value!r} has blanks or is empty")
+    return text
+
+
+def load(path, *, input=None, runtime=None, sizes=None, note=None, **options):
+    """A network from an ONNX file. `input` is the shape of a sample, for sizes that the file leaves open; `sizes` has more of
+    them by name. Other options are those of tutti_onnx_options, such as logits=True and head=10 for other classes."""
+    network = Network.__new__(Network)
+    network.runtime = runtime or default_runtime()
+    given = Options("tutti_onnx_options", {"input": input, **options})
+    if sizes:
+        names = [given.keep(ffi.new("char[]", name.encode())) for name in sizes]
+        given.struct.sizes = given.keep(ffi.new("tutti_onnx_size[]", [{"name": name, "size": size} for name, size in zip(names, sizes.values())]))
+        given.struct.size_count = len(sizes)
+    found = ffi.new("tutti_onnx *", {"size": ffi.sizeof("tutti_onnx")})
+    check(lib.tutti_import_onnx(network.runtime.pointer, path_of(path), given.struct, found))
+    Handle.__init__(network, found.network, lib.tutti_network_free, network.runtime)
+    network.lock, network.defaults, network.last = UseLock(), {}, None
+    network.named = [Tensor(network, ffi.new("tutti_tensor *", found.outputs[position])[0]) for position in range(found.output_count)]
+    return network
+
+
+__all__ = ["Network", "Tensor", "load", "sizes_of"]

@@ -1,0 +1,45 @@
+"""Exceptions by status: TUTTI_SHAPE is ShapeError, and so on. Each is an Error, and where Python has the like, that too."""
+from ._native import ffi, lib
+
+
+class Error(Exception):
+    """A call of the library failed. `status` is its number, `name` the constant's name."""
+    status, name = None, None
+
+
+# Those of Python that callers of other libraries expect.
+BASES = {"INVALID": (ValueError,), "SHAPE": (ValueError,), "NO_MEMORY": (MemoryError,), "FILE": (OSError,), "FORMAT": (ValueError,),
+         "MISMATCH": (ValueError,), "NOT_FINITE": (ArithmeticError,), "UNSUPPORTED": (NotImplementedError,)}
+
+
+def make():
+    for status, name in ffi.typeof("tutti_status").elements.items():
+        word = name.removeprefix("TUTTI_")
+        if status != lib.TUTTI_OK:
+            title = "".join(part.title() for part in word.split("_")) + "Error"
+            text = ffi.string(lib.tutti_status_text(status)).decode()
+            by_status[status] = type(title, (Error, *BASES.get(word, ())), {"status": status, "name": name, "__doc__": text, "__module__": "tutti"})
+
+
+by_status = {}
+make()
+globals().update({kind.__name__: kind for kind in by_status.values()})
+__all__ = ["Error", *(kind.__name__ for kind in by_status.values())]
+
+
+def message():
+    return ffi.string(lib.tutti_message(ffi.NULL)).decode(errors="replace")
+
+
+def check(status):
+    """Raises the exception of a status that is not TUTTI_OK, with the library's message."""
+    if status != lib.TUTTI_OK:
+        raise by_status.get(status, Error)(message())
+
+
+def made(pointer):
+    """Raises if a function that makes an object returned NULL."""
+    if pointer == ffi.NULL:
+        last = getattr(lib, "tutti_last_status", None)
+        raise by_status.get(last() if last else None, Error)(message())
+    return pointer

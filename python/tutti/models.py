@@ -1,0 +1,38 @@
+"""Well-known networks, as `tutti train MODEL` trains them: tutti.models.resnet18(classes=10, input=(3, 64, 64))."""
+from ._call import Call, shape_of
+from ._native import ffi, lib
+from ._network import Network
+
+
+def make(model):
+    def build(classes=None, input=None, *, samples=0, runtime=None):
+        network = Network(runtime)
+        x = network.input("input", shape_of(model.input) if input is None else input)
+        arguments = (x.c, model.classes if classes is None else classes)
+        logits = Call(x).add(model.build_for, *arguments, samples) if samples and model.build_for else Call(x).add(model.build, *arguments)
+        network.output(logits)
+        # How the command trains it. A training's own options come first.
+        network.defaults = {"loss": model.loss, "optimizer": model.optimizer, "learning_rate": model.learning_rate,
+                            "momentum": model.momentum, "weight_decay": model.weight_decay}
+        return network
+
+    build.__name__ = build.__qualname__ = ffi.string(model.name).decode()
+    build.__doc__ = (f"{ffi.string(model.description).decode()}\n\nclasses: number of outputs, else {model.classes}; input: shape of a sample, "
+                     f"else {shape_of(model.input)}; samples: of the training data, on which dropout of some models depends")
+    return build
+
+
+def __getattr__(name):
+    model = ffi.NULL if name.startswith("_") else lib.model_find(name.encode())
+    if model == ffi.NULL:
+        raise AttributeError(f"module 'tutti.models' has no model {name!r}: {', '.join(__dir__())}")
+    globals()[name] = make(model)
+    return globals()[name]
+
+
+def __dir__():
+    names, position = [], 0
+    while lib.model_at(position) != ffi.NULL:
+        names.append(ffi.string(lib.model_at(position).name).decode())
+        position += 1
+    return names
