@@ -61,7 +61,7 @@ class Tables(harness.CommandTest):
         rows = [{"shop": f"s{i * 7 % 120}", "x": f"{dice.random():.3f}", "kind": "abc"[i % 3], "sales": (i * 7 % 120) % 9 + i % 3}
                 for i in range(720)]
         names = "shop", "x", "kind", "sales"
-        write(self.folder / "t.csv", rows, *names)
+        flowers.write(self.folder / "t.csv", rows, *names)
         train = ("train", "tabular", "--data", "t.csv", "--devices", "0", "--schedule", "constant")
         self.good(*train, "--save", "m", "--epochs", "6")
         content = (self.folder / "m.safetensors").read_bytes()
@@ -70,7 +70,8 @@ class Tables(harness.CommandTest):
         weights = ("--weights", "m.safetensors")
         result, = self.good("eval", *weights, "--data", "t.csv", "--json").lines()
         self.assertGreater(result["scores"]["r2"], 0.7)
-        write(self.folder / "new.csv", [*rows[:5], {**rows[0], "shop": "s999"}, {**rows[0], "shop": ""}], "kind", "shop", "x")
+        unseen = [{**rows[0], "shop": "s999"}, {**rows[0], "shop": ""}]
+        flowers.write(self.folder / "new.csv", [*rows[:5], *unseen], "kind", "shop", "x")
         values = [line["value"] for line in self.good("infer", *weights, "--data", "new.csv", "--json").lines()]
         for row, value in zip(rows, values[:5]):
             self.assertAlmostEqual(row["sales"], value, delta=2)
