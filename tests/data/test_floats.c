@@ -32,7 +32,7 @@ START_TEST(kinds_have_words)
             "is unknown for tables: none, noise=X, mixup=ALPHA" },
         { AUGMENT_RECORDINGS, "gain=6,noise=0.01,mask-time=0.2,mask-frequency=1,mixup=0",
             { "flip", "crop", "mask-time", "mask-time=1.1", "gain=-1", "mask=1" }, "mask-frequency=PART" },
-        { AUGMENT_IMAGES, "light,noise=0", { "noise=1", "gain=1", "mask-time=0.5" }, "of images: none, light" },
+        { AUGMENT_IMAGES, "light,noise=0", { "noise=1", "gain=1", "mask-time=0.5" }, "for images: none, light" },
     };
     struct augment augment;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
