@@ -273,8 +273,8 @@ static tutti_status read_first(const struct table *table, const char *path, char
     TRY(csv_next(csv, &row));
     header.names = is_header(&row, *texts, *count);
     header.above_missing = header.names && is_above_missing(&row, *texts, *count);
-    const bool doubtful = header.above_missing || !is_above_values(&row, *texts, *count);
-    if (header.names && doubtful && row.count > 0) TRY(is_again(csv, &row, *texts, *count, &header.again));
+    const bool unclear = header.above_missing || !is_above_values(&row, *texts, *count);
+    if (header.names && unclear && row.count > 0) TRY(is_again(csv, &row, *texts, *count, &header.again));
     if (header.again) header.names = header.above_missing = false;
     bool written = false;
     for (int i = 0; i < *count; i++) written |= is_written_number((*texts)[i]);

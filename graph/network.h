@@ -31,7 +31,7 @@ struct parameter {
     tutti_initialiser init;
     float init_scale, init_constant; /* TUTTI_INIT_ZEROS: filled with init_constant */
     int64_t fan_in, fan_out;
-    float *values; /* the initial ones, instead of `init`; or NULL. Of a constant: the bits of its type */
+    float *values; /* the initial ones, instead of `init`; or NULL; a constant has the bits of its type */
 };
 
 /* The momentum of `uses` updates of a statistic combined: p = (1 - m)^uses p + ... */

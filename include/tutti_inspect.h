@@ -86,7 +86,7 @@ typedef struct tutti_operation_info {
 TUTTI_API int tutti_operations(void);
 /* Returns the position of an operation; -1 if there is none of this name. */
 TUTTI_API int tutti_operation_find(const char *name);
-/* The same by the name of ONNX's operator (tutti_operation_info.onnx). */
+/* Returns it by the name of ONNX's operator (tutti_operation_info.onnx). */
 TUTTI_API int tutti_operation_find_onnx(const char *name);
 /* Describes the operation at `position`. Errors: TUTTI_INVALID if there is no such operation. */
 TUTTI_API tutti_status tutti_operation(int position, tutti_operation_info *info);

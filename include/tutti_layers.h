@@ -173,7 +173,7 @@ TUTTI_API tutti_tensor tutti_matmul(
 TUTTI_API tutti_tensor tutti_einsum(
     tutti_network *network, const char *equation, const tutti_tensor *inputs, int count);
 /* The k largest elements of x along an axis of a sample, the smallest ones unless `largest`, the best first; axis -1
- * is the last one. That axis of the result has size k. Of equal elements the first is better; NaN is larger than all
+ * is the last one. That axis of the result has size k. The first of equal elements is better; NaN is larger than all
  * numbers. indices: receives their positions along the axis of x, as float32 and without a gradient; or NULL. Errors:
  * TUTTI_INVALID if the axis does not exist, TUTTI_SHAPE if it has less than k elements or more than 2^24. */
 TUTTI_API tutti_tensor tutti_topk(

@@ -1,6 +1,6 @@
 /* Convolutions along one to three axes, and their transposition, by conv2d and its data gradient. One axis is an image
- * of height 1. Of three axes, im2col along the first makes its kernel positions channels, and its output positions part
- * of the batch. */
+ * of height 1. With three axes, im2col along the first makes its kernel positions channels, and its output positions
+ * part of the batch. */
 #include "base/options.h"
 #include "layers/conv2d/conv2d.h"
 #include "layers/sliding.h"

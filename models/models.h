@@ -36,7 +36,7 @@ struct model {
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
-    /* The same network for these facts; or NULL, then inputs cannot be codes. */
+    /* Builds it for these facts about the data; NULL: it ignores them, and inputs cannot be codes. */
     tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, const struct model_facts *facts);
 };
 

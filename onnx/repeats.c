@@ -35,7 +35,7 @@ static unsigned alike(const struct onnx_node *node, size_t position, int rank)
     return bits;
 }
 
-/* Of matrices [..., rows, inner] and [..., inner, columns]. */
+/* Returns the bits for a product of matrices [..., rows, inner] and [..., inner, columns]. */
 static unsigned of_product(const struct onnx_node *node, int rank)
 {
     tutti_shape first = { 0 }, second = { 0 };

@@ -58,7 +58,7 @@ class Header:
         self.tokens.append(("end", "", line))
 
     def directive(self, text, line, hidden, comment):
-        """Conditions hide what is in them: code for C++. Of the guard of the header, nothing is hidden."""
+        """Conditions hide what is in them: code for C++. The guard of the header hides nothing."""
         word, _, rest = text[1:].strip().partition(" ")
         if word in ("ifdef", "if", "ifndef"):
             if rest not in ("__cplusplus", "defined(__GNUC__)") and not (word == "ifndef" and rest.endswith("_H")):
