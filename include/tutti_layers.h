@@ -214,7 +214,9 @@ TUTTI_API tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes);
 
 /* Losses. Each returns a tensor for tutti_training.losses: the mean of its formula over the labels or elements of a
- * sample, and over the samples. Gradients go to the predictions only, not to the targets. */
+ * sample, and over the samples. Gradients go to the predictions only, not to the targets. Targets that are floats may
+ * also be a constant, or made of constants and parameters: these are broadcast to the predictions' shape as for
+ * tutti_add(). */
 typedef struct tutti_loss_options {
     size_t size; /* sizeof(tutti_loss_options), or 0 */
     const char *name;
@@ -260,6 +262,20 @@ TUTTI_API tutti_tensor tutti_l1(
     tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
 TUTTI_API tutti_tensor tutti_huber(
     tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
+
+typedef struct tutti_mean_options {
+    size_t size; /* sizeof(tutti_mean_options), or 0 */
+    const char *name;
+    /* Weights of samples, or of their elements: x is multiplied by them as tutti_mul() does. So an input of rank 0 has
+     * one number for each sample. The loss stays the mean over all elements and samples: it is not divided by the sum
+     * of the weights, so any division of a batch over devices and hosts trains the same. NULL: none. */
+    const tutti_tensor *weights;
+} tutti_mean_options;
+/* A loss of one's own: the mean of x over the elements of a sample, and over the samples. x is any float32 tensor that
+ * depends on an input, of any shape: one number for each sample, or for each sample and position. Gradients go to all
+ * of which x and the weights are made. Errors: TUTTI_INVALID if x is not float32, TUTTI_SHAPE if the weights do not
+ * fit. */
+TUTTI_API tutti_tensor tutti_mean(tutti_network *network, tutti_tensor x, const tutti_mean_options *options);
 
 #ifdef __cplusplus
 }

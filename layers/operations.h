@@ -73,6 +73,7 @@
     X(l1)                        \
     X(huber)                     \
     X(bce_with_logits)           \
+    X(mean_loss)                 \
     X(loss_total)                \
     X(max_pool)                  \
     X(max_pool_gradient)         \

@@ -51,7 +51,7 @@ void interpret_conv2d_weights(
 /* interpreter_pool.c, interpreter_losses.c: */
 operation_reference interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
 operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
-    interpret_loss_total;
+    interpret_mean_loss, interpret_loss_total;
 /* interpreter_lines.c: */
 operation_reference interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,
     interpret_trilu, interpret_reverse_sequence;

@@ -152,6 +152,21 @@ tutti_status interpret_loss_of_elements(const struct problem *problem, const str
     return TUTTI_OK;
 }
 
+tutti_status interpret_mean_loss(const struct problem *problem, const struct node_arrays *arrays)
+{
+    const struct value *x = problem->inputs[LOSS_X];
+    const int64_t count = value_elements(x), positions = count / x->shape.sizes[0];
+    const double factor = gradient_factor(problem, arrays, positions);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        sum += arrays->inputs[LOSS_X][i];
+        write_if(arrays->outputs[LOSS_GRADIENT], i, factor);
+    }
+    write_if(arrays->outputs[LOSS_METRICS], 0, sum / (double)positions);
+    write_if(arrays->outputs[LOSS_METRICS], 1, 0);
+    return TUTTI_OK;
+}
+
 tutti_status interpret_loss_total(const struct problem *problem, const struct node_arrays *arrays)
 {
     const struct loss_total_attributes *a = loss_total_attributes(problem->node);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "layers/append.h"
 #include "layers/elementwise.h"
 #include "layers/layers.h"
 
@@ -127,19 +128,31 @@ done:
     return status;
 }
 
+/* Gives targets that are constants the batch and the shape of the predictions. */
+static int expand_targets(tutti_network *network, int layer, int targets, int x)
+{
+    const struct graph *graph = &network->graph;
+    const struct append_context c = { network, &network->graph, layer };
+    return graph_at(graph, targets)->batched ? targets : append_expand(&c, targets, graph_at(graph, x)->shape, x);
+}
+
 tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,
     const tutti_loss_options *given)
 {
     tutti_loss_options options;
     struct loss_attributes attributes = { 0 };
     const struct value *predictions = network_value(network, x);
-    if (!predictions || !network_value(network, targets)) return (tutti_tensor) { NO_VALUE };
+    const struct value *wanted =
+        operation->takes_classes ? network_value(network, targets) : network_operand(network, targets);
+    if (!predictions || !wanted) return (tutti_tensor) { NO_VALUE };
     tutti_status status = OPTIONS_READ(&options, given, tutti_loss_options);
     const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, operation->name);
     if (status == TUTTI_OK) status = read_options(operation, predictions, &options, &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
+    if (layer < 0) return (tutti_tensor) { NO_VALUE };
     const int weights = add_class_weights(network, layer, &options);
-    const int inputs[] = { x.id, targets.id, graph_constants(&network->graph), weights };
+    const int compared = expand_targets(network, layer, targets.id, x.id);
+    const int inputs[] = { x.id, compared, graph_constants(&network->graph), weights };
     return network_append(network, layer, operation, &attributes, inputs, weights == NO_VALUE ? 3 : 4);
 }
 

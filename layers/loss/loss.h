@@ -6,6 +6,8 @@
  * loss_soft.c: soft_cross_entropy
  * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
  *     targets have x's shape.
+ * loss_mean.c: mean_loss
+ *     has no targets; its inputs are x and the constants
  *
  * metrics, f32 [2], are sums over the samples, without gradient_weight and weight: of the losses, each the mean over a
  * sample's labels or elements, and of the shares that are correct (0 where the operation does not count them). dx is

@@ -53,7 +53,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 tutti_tensor tutti_cross_entropy(
     tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_loss_options *options)
 {
-    const struct value *wanted = network_value(network, targets);
+    const struct value *wanted = network_operand(network, targets);
     const bool soft = wanted && wanted->type == TYPE_F32;
     return loss_build(
         network, soft ? &operation_soft_cross_entropy : &operation_cross_entropy, logits, targets, options);

@@ -155,6 +155,7 @@ CLASS_LOSS(nll)
 LOSS(bce_with_logits)
 LOSS(mse)
 LOSS(l1)
+LAYER(mean_loss, tutti_mean(network, inputs[0], &(tutti_mean_options) { .weights = optional(inputs, count, 1) }))
 
 static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
@@ -284,6 +285,8 @@ static const struct op_schema losses[] = {
     { "huber", "(x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2), the mean", SAME,
         OP_ATTRIBUTES(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; positive")),
         .layer = huber },
+    { "mean_loss", "the mean of x, or of x times weights", INPUTS({ "x" }, { "weights", "broadcast with x", true }),
+        .layer = mean_loss },
     { 0 },
 };
 

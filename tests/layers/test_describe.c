@@ -325,6 +325,9 @@ START_TEST(layers_are_those_of_functions)
         tutti_bce_with_logits(network, flat, probabilities, NULL), "bce_with_logits", NULL, flat, probabilities);
     EXPECT_SAME(tutti_mse(network, flat, probabilities, NULL), "mse", NULL, flat, probabilities);
     EXPECT_SAME(tutti_l1(network, flat, probabilities, NULL), "l1", NULL, flat, probabilities);
+    EXPECT_SAME(tutti_mean(network, flat, NULL), "mean_loss", NULL, flat);
+    EXPECT_SAME(tutti_mean(network, flat, &(tutti_mean_options) { .weights = &probabilities }), "mean_loss", NULL, flat,
+        probabilities);
     EXPECT_SAME(tutti_huber(network, flat, probabilities, &(tutti_loss_options) { .delta = 2 }), "huber", "delta=2",
         flat, probabilities);
 }

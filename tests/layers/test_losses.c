@@ -4,7 +4,8 @@
  * cross_entropy_node, nll n c [k h w axis smoothing ignored weights]: every fourth label is negative, or `ignored`;
  *   weights1: classes have weights
  * soft_cross_entropy n c [k h w axis smoothing weights]: the same with probabilities as targets
- * l1, huber, bce_with_logits n c [k h w delta] */
+ * l1, huber, bce_with_logits n c [k h w delta]
+ * mean_loss n c [k h w]: the targets are its weights */
 #include <string.h>
 
 #include "tests/layers/cases.h"
@@ -229,5 +230,23 @@ static const struct operation_test test_bce_with_logits = {
     .targets = floats,
 };
 
+static tutti_tensor mean_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    const tutti_tensor weights = element_input(network, c);
+    return tutti_mean(
+        network, output, &(tutti_mean_options) { .size = sizeof(tutti_mean_options), .weights = &weights });
+}
+
+static const char *const mean_cases[] = { "mean_loss n3 c5", "mean_loss n33 c1", "mean_loss n2 c3 h5 w7 k2",
+    "mean_loss n700 c7 k2", NULL };
+static const struct operation_test test_mean_loss = {
+    .name = "mean_loss",
+    .build = build,
+    .cases = mean_cases,
+    .tolerance = TOLERANCE_SUM,
+    .loss = mean_loss,
+    .targets = floats,
+};
+
 OPERATION_TESTS(test_losses, &test_cross_entropy_node, &test_nll, &test_soft_cross_entropy, &test_l1, &test_huber,
-    &test_bce_with_logits)
+    &test_bce_with_logits, &test_mean_loss)

@@ -396,6 +396,7 @@ static const struct {
     { "l1", "needs targets" },
     { "loop", "a plan's" },
     { "loss_total", "a plan's" },
+    { "mean_loss", "a training step's" },
     { "mean_squared_error", "needs targets" },
     { "nll", "needs targets" },
     { "reorder", "a plan's" },

@@ -264,6 +264,116 @@ START_TEST(wrong_class_weights_are_reported)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------- losses of one's own ---- */
+
+enum own { OWN_MSE, OWN_MEAN, OWN_CONSTANT }; /* tutti_mse(), the same by tutti_mean(), and with constant targets */
+static const float wanted_table[TABLE] = { 0.5f, -1, 0.25f, 2, 0 };
+
+static tutti_tensor own_loss(tutti_network *network, tutti_tensor table, enum own own)
+{
+    if (own == OWN_CONSTANT)
+        return tutti_mse(network, table, tutti_constant(network, NULL, TUTTI_SHAPE(TABLE), wanted_table), NULL);
+    const tutti_tensor wanted = tutti_input(network, "wanted", TUTTI_SHAPE(TABLE));
+    if (own == OWN_MSE) return tutti_mse(network, table, wanted, NULL);
+    const tutti_tensor weights = tutti_input_typed(network, "weights", TUTTI_DTYPE_F32, NULL, 0);
+    const tutti_tensor off = tutti_op(network, "sub", (tutti_tensor[]) { table, wanted }, 2, NULL);
+    return tutti_mean(network, tutti_mul(network, off, off),
+        &(tutti_mean_options) { .size = sizeof(tutti_mean_options), .weights = &weights });
+}
+
+static void open_own(struct session *session, const struct way *way, enum own own)
+{
+    *session = (struct session) { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = session->network = tutti_network_new(session->runtime);
+    tutti_tensor x = tutti_flatten(network, tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7)));
+    x = tutti_tanh(network, tutti_dense(network, x, 12, &(tutti_dense_options) { .name = "hidden" }));
+    const tutti_tensor table = tutti_dense(network, x, TABLE, &(tutti_dense_options) { .name = "table" });
+    const tutti_tensor loss = own_loss(network, table, own);
+    tutti_training training = way->training;
+    training.momentum = 0.9f;
+    training.learning_rate = 0.05f;
+    training.batch = STEP_SAMPLES;
+    training.seed = 7;
+    training.losses = &loss;
+    training.loss_count = 1;
+    session->trainer = tutti_compile(network, table, &training);
+    ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
+}
+
+static double own_step(const struct session *session, enum own own, int step, const float *table, const float *weights)
+{
+    tutti_metrics metrics;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, floats + step * STEP_SAMPLES * PIXELS },
+        { "wanted", TUTTI_DTYPE_F32, table }, { "weights", TUTTI_DTYPE_F32, weights } };
+    const int count[] = { [OWN_MSE] = 2, [OWN_MEAN] = 3, [OWN_CONSTANT] = 1 };
+    ASSERT_OK(tutti_train_step(session->trainer, feeds, count[own], STEP_SAMPLES, &metrics));
+    ck_assert(isnan(metrics.accuracy));
+    return metrics.loss;
+}
+
+/* With weights of 1 it trains as the library's loss does; with others, the same on any devices. */
+START_TEST(own_loss_trains)
+{
+    struct session library, one, other;
+    float weights[STEP_SAMPLES];
+    open_own(&library, &training_ways[0], OWN_MSE);
+    open_own(&one, &training_ways[0], OWN_MEAN);
+    open_own(&other, &training_ways[_i], OWN_MEAN);
+    for (int step = 0; step < STEPS; step++) {
+        const float *table = tables + step * STEP_SAMPLES * TABLE;
+        for (int i = 0; i < STEP_SAMPLES; i++) weights[i] = step == 0 ? 1 : (float)(i % 5) / 2;
+        const double loss = own_step(&other, OWN_MEAN, step, table, weights);
+        ck_assert_double_eq_tol(own_step(&one, OWN_MEAN, step, table, weights), loss, 1e-5 * loss);
+        if (step > 0) continue;
+        ck_assert_double_eq_tol(own_step(&library, OWN_MSE, step, table, NULL), loss, 1e-5 * loss);
+        close_to(&library, &other, ROUNDING);
+    }
+    close_to(&one, &other, ROUNDING);
+    session_close(&library);
+    session_close(&one);
+    session_close(&other);
+}
+END_TEST
+
+/* Targets that are a constant train as those of each sample that are fed. */
+START_TEST(constants_are_targets)
+{
+    struct session fed, constant;
+    float table[STEP_SAMPLES * TABLE];
+    for (int i = 0; i < STEP_SAMPLES * TABLE; i++) table[i] = wanted_table[i % TABLE];
+    open_own(&fed, &training_ways[0], OWN_MSE);
+    open_own(&constant, &training_ways[_i], OWN_CONSTANT);
+    for (int step = 0; step < STEPS; step++) {
+        const double loss = own_step(&fed, OWN_MSE, step, table, NULL);
+        ck_assert_double_eq_tol(own_step(&constant, OWN_CONSTANT, step, NULL, NULL), loss, 1e-5 * loss);
+    }
+    close_to(&fed, &constant, ROUNDING);
+    session_close(&fed);
+    session_close(&constant);
+}
+END_TEST
+
+START_TEST(wrong_own_losses_are_reported)
+{
+    tutti_runtime *runtime = session_runtime("0", false);
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(CLASSES));
+    const tutti_tensor label = tutti_input_typed(network, "label", TUTTI_DTYPE_I32, NULL, 0);
+    const tutti_tensor four = tutti_constant(network, NULL, TUTTI_SHAPE(4), wanted_table);
+    const int32_t class = 2;
+    if (_i == 0) tutti_mean(network, label, NULL);
+    if (_i == 1) tutti_mean(network, x, &(tutti_mean_options) { .weights = &four });
+    if (_i == 2) tutti_mean(network, four, NULL);
+    if (_i == 3) tutti_mse(network, x, four, NULL);
+    if (_i == 4)
+        tutti_nll(network, x, tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, (int64_t[]) { 1 }, 1, &class), NULL);
+    static const char *const messages[] = { "not float32", "[5] and [4]", "constant", "cannot become", "constant" };
+    fails_with(tutti_last_status(), _i % 2 == 0 ? TUTTI_INVALID : TUTTI_SHAPE, messages[_i]);
+    ck_assert_int_eq(tutti_network_status(network), tutti_last_status());
+    tutti_network_free(network);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------- types, outputs, errors ---- */
 
 /* Images that travel as bytes, and labels as int64, train as floats and int32 do. */
@@ -419,6 +529,9 @@ Suite *suite_objective(void)
     add_cases(cases, class_weights_train, WAYS);
     tcase_add_loop_test(
         cases, wrong_class_weights_are_reported, 0, (int)(sizeof(wrong_weights) / sizeof(*wrong_weights)));
+    add_cases(cases, own_loss_trains, WAYS);
+    add_cases(cases, constants_are_targets, WAYS);
+    tcase_add_loop_test(cases, wrong_own_losses_are_reported, 0, 5);
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);
     add_cases(cases, types_become_floats, 2 * (int)(sizeof(dtypes) / sizeof(*dtypes)));
