@@ -131,6 +131,10 @@ struct parameter_arenas {
 float *parameter_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
 /* Writes the initial values of every parameter. */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
+struct tutti_group_options;
+/* Read options of tutti_group(); whether the parameter's name matches a pattern, as there. */
+tutti_status network_read_group(struct tutti_group_options *options, const struct tutti_group_options *given);
+bool parameter_matches(const struct parameter *parameter, const char *pattern);
 /* Counts each parameter's readers among the nodes that any of the `count` values needs. NULL without memory. */
 int *network_count_uses(const tutti_network *network, const int *values, int count);
 /* Finds a parameter by its name; does not find constants. */

@@ -231,7 +231,7 @@ done:
     return status;
 }
 
-static bool matches(const struct parameter *parameter, const char *pattern)
+bool parameter_matches(const struct parameter *parameter, const char *pattern)
 {
     const bool is_one = parameter->kind == PARAMETER_TRAINED || parameter->kind == PARAMETER_FROZEN;
     return is_one && fnmatch(pattern, parameter->name, 0) == 0;
@@ -244,7 +244,7 @@ static tutti_status check_found(const tutti_network *network, int found, const c
     int count = 0;
     if (found > 0) return TUTTI_OK;
     for (size_t i = 0; i < network->parameter_count; i++)
-        if (matches(&network->parameters[i], "*") && count++ < MOST_NAMED)
+        if (parameter_matches(&network->parameters[i], "*") && count++ < MOST_NAMED)
             text_append(&names, "%s%s", count > 1 ? ", " : "", network->parameters[i].name);
     const tutti_status status = fail(TUTTI_INVALID, "no parameter has a name like '%s': there are %s%s", pattern,
         names.data ? names.data : "none", count > MOST_NAMED ? ", ..." : "");
@@ -261,7 +261,7 @@ static tutti_status set_kind(
     TRY(check_name(pattern));
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *parameter = &network->parameters[i];
-        if (!matches(parameter, pattern)) continue;
+        if (!parameter_matches(parameter, pattern)) continue;
         found++;
         if (parameter->kind == from) parameter->kind = to;
     }
@@ -294,6 +294,12 @@ static tutti_status check_group(const tutti_group_options *options)
     return TUTTI_OK;
 }
 
+tutti_status network_read_group(tutti_group_options *options, const tutti_group_options *given)
+{
+    const tutti_status status = OPTIONS_READ(options, given, tutti_group_options);
+    return status == TUTTI_OK ? check_group(options) : status;
+}
+
 tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *given)
 {
     tutti_status status = TUTTI_OK;
@@ -301,11 +307,10 @@ tutti_status tutti_group(tutti_network *network, const char *pattern, const tutt
     int found = 0;
     TRY(check_idle(network));
     TRY(check_name(pattern));
-    TRY(OPTIONS_READ(&options, given, tutti_group_options));
-    TRY(check_group(&options));
+    TRY(network_read_group(&options, given));
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *parameter = &network->parameters[i];
-        if (!matches(parameter, pattern)) continue;
+        if (!parameter_matches(parameter, pattern)) continue;
         found++;
         parameter->rate_factor = options.rate_factor;
         parameter->has_weight_decay = options.has_weight_decay;

@@ -3,8 +3,8 @@
  * This header opens devices, builds networks and trains them. It includes tutti_layers.h, which has the layers and
  * the losses. Each other header covers one more subject and includes this one: tutti_data.h samples from files,
  * tutti_sequences.h layers for sequences and signals, tutti_onnx.h ONNX files, tutti_finetune.h training from other
- * weights, tutti_scores.h metrics, tutti_hosts.h several hosts, tutti_inspect.h layers, kernels and times,
- * tutti_advanced.h tuning and other exchanges between devices.
+ * weights, tutti_steps.h gradients and updates apart, tutti_scores.h metrics, tutti_hosts.h several hosts,
+ * tutti_inspect.h layers, kernels and times, tutti_advanced.h tuning and other exchanges between devices.
  *
  * Conventions of this header
  *
@@ -492,6 +492,10 @@ typedef struct tutti_training {
     bool centered; /* RMSprop: divides by the deviation of the gradient. Refused with other optimizers */
     /* Adam and AdamW: the largest v of all steps in place of v (Reddi et al. 2018). Refused with other optimizers */
     bool amsgrad;
+    /* Inputs of float32 whose gradients tutti_backward() computes (tutti_steps.h); at most 16 with all outputs. Every
+     * step then computes them. */
+    const tutti_tensor *gradient_inputs;
+    int gradient_input_count;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,
@@ -711,7 +715,8 @@ TUTTI_API char *tutti_weights_metadata(const char *path, const char *key);
 TUTTI_API tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 TUTTI_API tutti_status tutti_set_parameter(
     tutti_trainer *trainer, const char *name, const float *values, int64_t count);
-/* Reads the gradient of the last training step for a parameter: the mean over the whole batch. Meant for tests. */
+/* Reads the gradient of the last training step for a parameter: the mean over the whole batch. After tutti_backward(),
+ * the kept one (tutti_steps.h), which is faster. */
 TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 /* Describes the parameter or running statistic at `position`, from 0, in the order in which the layers were added. The
  * name is valid until the network is freed. *trained is false for running statistics and frozen parameters. name, shape

@@ -29,6 +29,12 @@ typedef struct tutti_group_options {
  * parameter matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, const tutti_group_options *options);
 
+/* Changes the group of parameters as tutti_group() sets it, for this trainer and the steps that follow. A group must
+ * have had a rate or decay of its own when the trainer was made. tutti_fitting.progress may call it. With several
+ * ranks, all make the same call. Errors: TUTTI_INVALID if there was no such group, or no parameter that trains
+ * matches. */
+TUTTI_API tutti_status tutti_set_group(tutti_trainer *trainer, const char *pattern, const tutti_group_options *options);
+
 /* Outcome for a parameter or running statistic. */
 typedef enum tutti_match {
     TUTTI_MATCH_LOADED,

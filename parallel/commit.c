@@ -46,8 +46,7 @@ static void update_parameters(tutti_trainer *trainer, const struct step *step)
     if (!trainer->options.exchange) parameters_drop(&trainer->store);
 }
 
-/* Checks that the step may update. A step with too large a loss scale does not fail. */
-static tutti_status check_finite(const tutti_trainer *trainer, const struct step *step)
+tutti_status step_check_finite(const tutti_trainer *trainer, const struct step *step)
 {
     const double loss = step->result.totals.metrics.loss;
     const bool may_skip = !step->replayed && loss_scale_can_fall(&trainer->state.loss_scale);
@@ -70,7 +69,7 @@ tutti_status step_commit(tutti_trainer *trainer, struct step *step)
     tutti_status status = TUTTI_OK;
     TRY(find_norm(trainer, step));
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
-    TRY(check_finite(trainer, step));
+    TRY(step_check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)
         gradients_note_step(&trainer->replicas[i].gradients, trainer->device_division.parts[i] > 0);
     trainer->last.unscale = step->input.constants.unscale;

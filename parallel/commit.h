@@ -7,6 +7,8 @@
 struct step;
 struct tutti_trainer;
 
+/* Fails if the step's losses are not finite, or its gradients are not and no lower loss scale can help. */
+tutti_status step_check_finite(const struct tutti_trainer *trainer, const struct step *step);
 /* Call it after all parts of a training step have succeeded. Computes the norm of its gradients if they are clipped,
  * and checks the step's numbers. If they are finite, makes the updated parameters the newest ones. If the loss scale
  * was too large, updates nothing and returns TUTTI_OK; the result is not finite then. */

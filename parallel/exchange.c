@@ -40,7 +40,7 @@ enum {
 struct exchange {
     tutti_trainer *trainer;
     struct ranks *ranks; /* NULL: there are no other ranks, or they do not sum gradients */
-    float *kept;         /* the store's sums of gradients, if only devices exchange gradients, to clip them */
+    float *kept;         /* where sums go from which an update comes later: to clip them, or step->kept */
     struct host_update update;
     struct optimizer_arrays master, next; /* of the parameter store */
     bool stream;
@@ -305,7 +305,8 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
-        .kept = step->result.update == UPDATE_IN_EXCHANGE || ranks_sum_mode(trainer)
+        .kept = step->kept ? step->kept
+            : step->result.update == UPDATE_IN_EXCHANGE || ranks_sum_mode(trainer)
             ? NULL
             : parameters_gradients(&trainer->store),
         .update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },

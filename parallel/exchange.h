@@ -13,9 +13,9 @@ struct tutti_trainer;
 enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 
 /* Sums the replicas' gradients while they arrive, block by block. Then, for each block: if ranks sum gradients, stores
- * the sums for the all-reduce (ranks->buffers). Else, if gradients are clipped, keeps them in the parameter
- * store. Else updates the next copy of the parameters and states. Returns when all replicas are done. step->result says
- * whether the sums are finite, and how large they are. */
+ * the sums for the all-reduce (ranks->buffers). Else keeps them in step->kept, or, if gradients are clipped, in the
+ * parameter store. Else updates the next copy of the parameters and states. Returns when all replicas are done.
+ * step->result says whether the sums are finite, and how large they are. */
 tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
 /* Returns whether the parameter store keeps summed gradients, from which step_commit() updates: if ranks sum them,
  * or to clip them. */

@@ -25,10 +25,15 @@ bool loss_scale_can_fall(const struct loss_scale *loss_scale)
     return loss_scale->scale > 1;
 }
 
+void loss_scale_lower(struct loss_scale *loss_scale)
+{
+    change(loss_scale, loss_scale->scale / 2);
+}
+
 void loss_scale_skipped(struct loss_scale *loss_scale)
 {
     loss_scale->skipped++;
-    change(loss_scale, loss_scale->scale / 2);
+    loss_scale_lower(loss_scale);
 }
 
 void loss_scale_updated(struct loss_scale *loss_scale)

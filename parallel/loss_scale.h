@@ -26,6 +26,8 @@ void loss_scale_constants(const struct loss_scale *loss_scale, struct step_const
 /* Returns whether a step whose losses are finite, but whose gradients are not, is skipped; else the training
  * diverges. */
 bool loss_scale_can_fall(const struct loss_scale *loss_scale);
+/* Halves the scale, for gradients that are computed again. */
+void loss_scale_lower(struct loss_scale *loss_scale);
 /* After a step. */
 void loss_scale_skipped(struct loss_scale *loss_scale);
 void loss_scale_updated(struct loss_scale *loss_scale);

@@ -23,6 +23,7 @@ static uint64_t objective_hash(const struct objective *objective)
     uint64_t hash = XXH3_64bits(numbers, sizeof(numbers));
     hash = XXH3_64bits_withSeed(objective->weights, sizeof(objective->weights), hash);
     hash = XXH3_64bits_withSeed(objective->losses, sizeof(objective->losses), hash);
+    hash = XXH3_64bits_withSeed(objective->gradient_inputs, sizeof(objective->gradient_inputs), hash);
     return objective->loss ? XXH3_64bits_withSeed(objective->outputs, sizeof(*objective->outputs), hash) : hash;
 }
 

@@ -63,11 +63,13 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
     worker_start(&trainer->replicas[device].worker, replica_run, work);
 }
 
-static void start_all(tutti_trainer *trainer, const struct step_input *input, bool sole)
+static void start_all(tutti_trainer *trainer, const struct step *step, bool sole)
 {
-    struct replica_work common = { .input = *input, .update = sole };
+    const struct step_input *input = &step->input;
+    struct replica_work common = { .input = *input, .update = sole, .backward = step->kept };
     int64_t offset = 0;
-    common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole;
+    common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole &&
+        !parameters_holder(&trainer->store); /* the master copy is the newest */
     if (common.verify_parameters)
         common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
@@ -102,9 +104,9 @@ static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *r
     return all;
 }
 
-static enum update_way update_way_of(const tutti_trainer *trainer, enum plan_mode mode, const struct replica *sole)
+static enum update_way update_way_of(const tutti_trainer *trainer, const struct step *step, const struct replica *sole)
 {
-    if (mode != PLAN_TRAIN) return UPDATE_NONE;
+    if (step->input.mode != PLAN_TRAIN || step->kept) return UPDATE_NONE;
     if (sole) return UPDATE_BY_DEVICE;
     return trainer_keeps_gradient_sums(trainer) ? UPDATE_FROM_SUMS : UPDATE_IN_EXCHANGE;
 }
@@ -122,10 +124,10 @@ static struct vote attempt_on_devices(tutti_trainer *trainer, struct step *step)
     if (divided.says != VOTE_DONE) return divided;
     sync_devices_begin(trainer, input->global_samples);
     const bool trains = input->mode == PLAN_TRAIN;
-    struct replica *sole = trains ? trainer_sole_replica(trainer) : NULL;
+    struct replica *sole = trains && !step->kept ? trainer_sole_replica(trainer) : NULL;
     step->result.sole = sole;
-    step->result.update = update_way_of(trainer, input->mode, sole);
-    start_all(trainer, input, sole);
+    step->result.update = update_way_of(trainer, step, sole);
+    start_all(trainer, step, sole);
     if (trains && !sole) exchanged = exchange_run(trainer, step);
     if (sole && trainer->journal) journal_take_ahead(trainer);
     struct vote vote = vote_of_devices(trainer, &step->result);
@@ -146,18 +148,25 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
 /* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. What
  * several devices need is left out: it has no steps of a lost device to replay, no statistics or gradients to exchange,
  * no master copy to compare with, and faults_check() would have no other device to put the blame on. If its memory is
- * full, the next attempt is with fewer samples at once. */
+ * full, the next attempt is with fewer samples at once. For gradients that are kept, the exchange copies its own to the
+ * host. */
 static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *step)
 {
-    const struct replica_work common = { .input = step->input, .update = step->input.mode == PLAN_TRAIN };
+    tutti_status exchanged = TUTTI_OK;
+    const struct replica_work common = {
+        .input = step->input, .update = step->input.mode == PLAN_TRAIN && !step->kept, .backward = step->kept
+    };
     step->result.not_finite = false;
     step->result.sole = common.update ? &trainer->replicas[0] : NULL;
-    step->result.update = update_way_of(trainer, step->input.mode, step->result.sole);
+    step->result.update = update_way_of(trainer, step, step->result.sole);
     const tutti_status status =
         divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
     start_part(trainer, 0, &common, 0);
-    return vote_of_devices(trainer, &step->result);
+    if (common.backward) exchanged = exchange_run(trainer, step);
+    struct vote vote = vote_of_devices(trainer, &step->result);
+    if (!vote_fails(&vote)) vote_take(&vote, exchanged);
+    return vote;
 }
 
 struct vote run_attempts(tutti_trainer *trainer, struct step *step)

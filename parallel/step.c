@@ -70,9 +70,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
-/* Before all ranks do the step: checks this rank's batch, and brings the divisions over ranks and devices up to date.
- */
-static tutti_status check_and_divide(tutti_trainer *trainer, struct step_input *input)
+tutti_status step_check_and_divide(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     if (input->samples > 0) trainer->feeds.length = input->feeds.length;
@@ -130,23 +128,25 @@ static tutti_status skip_step(tutti_trainer *trainer, const struct vote *vote, c
     return vote_status(vote);
 }
 
+tutti_status step_attempt(tutti_trainer *trainer, struct vote *vote, struct step *step)
+{
+    if (ranks_sum_mode(trainer)) return run_attempts_ranks(trainer, vote, step);
+    const tutti_status status = vote_status(vote);
+    return status == TUTTI_OK ? run_attempts_and_replays(trainer, step) : status;
+}
+
 /* Does the step on this rank's batch; if ranks sum gradients, together with them. */
 static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     tutti_status status = TUTTI_OK;
     struct step_input *input = &step->input;
     if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false));
-    if (!vote_fails(vote)) vote_take(vote, check_and_divide(trainer, input));
+    if (!vote_fails(vote)) vote_take(vote, step_check_and_divide(trainer, input));
     if (ranks_average_mode(trainer) && input->samples == 0) return skip_step(trainer, vote, step);
     const double start = clock_seconds();
     if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, input));
-    if (ranks_sum_mode(trainer)) {
-        TRY(run_attempts_ranks(trainer, vote, step));
-    } else {
-        TRY(vote_status(vote));
-        TRY(run_attempts_and_replays(trainer, step));
-    }
+    TRY(step_attempt(trainer, vote, step));
     TRY(step_commit(trainer, step));
     TRY(finish(trainer, step, start));
 done:
@@ -181,17 +181,23 @@ static struct step_constants random_constants(const tutti_trainer *trainer)
         .step_high = (uint32_t)(step >> 32) };
 }
 
+struct step step_new(const tutti_trainer *trainer, const struct batch *batch)
+{
+    const int64_t samples = samples_of(trainer, batch);
+    struct step_constants constants = random_constants(trainer);
+    constants.gradient_weight = samples > 0 ? (float)(1.0 / (double)samples) : 0;
+    optimizer_constants(
+        &trainer->optimizer, trainer_learning_rate(trainer), training_state_updates(&trainer->state), &constants);
+    loss_scale_constants(&trainer->state.loss_scale, &constants);
+    return (struct step) { .input = input_of(trainer, batch, &constants) };
+}
+
 tutti_status trainer_step(
     tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
 {
     struct vote vote = *ready;
-    const int64_t samples = samples_of(trainer, batch);
-    struct step_constants constants = random_constants(trainer);
-    constants.gradient_weight = samples > 0 ? (float)(1.0 / (double)samples) : 0;
-    optimizer_constants(&trainer->optimizer, trainer_learning_rate(trainer),
-        trainer->state.position.steps - trainer->state.loss_scale.skipped, &constants);
-    loss_scale_constants(&trainer->state.loss_scale, &constants);
-    struct step step = { .input = input_of(trainer, batch, &constants) };
+    struct step step = step_new(trainer, batch);
+    trainer->last.kept.valid = false;
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &step);
     *totals = step.result.totals;

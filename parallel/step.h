@@ -24,9 +24,17 @@ struct step_result {
 struct step {
     struct step_input input; /* of all devices of this rank */
     bool replayed;           /* it is one of the journal's */
+    float *kept;             /* backward.c: receives the summed gradients, and nothing is updated; NULL: an update */
     struct step_result result;
 };
 
+/* Returns the step on this batch, with the constants of the trainer's next step. */
+struct step step_new(const struct tutti_trainer *trainer, const struct batch *batch);
+/* Runs the step's attempts, with all ranks that sum gradients, until its gradients are there or a sole replica has
+ * updated itself; step_commit() comes next. Before that: checks this rank's batch, and brings the divisions over ranks
+ * and devices up to date. */
+tutti_status step_check_and_divide(struct tutti_trainer *trainer, struct step_input *input);
+tutti_status step_attempt(struct tutti_trainer *trainer, struct vote *vote, struct step *step);
 /* Does one step. *totals: its losses and correct samples, of all ranks. ready: whether this rank's batch could
  * be read; if not, the others get the failure. */
 tutti_status trainer_step(

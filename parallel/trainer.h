@@ -2,6 +2,7 @@
 #ifndef PARALLEL_TRAINER_H
 #define PARALLEL_TRAINER_H
 
+#include "parallel/backward.h"
 #include "parallel/balance.h"
 #include "parallel/feeds.h"
 #include "parallel/lookahead.h"
@@ -39,11 +40,12 @@ struct trainer_options {
     bool whole_batch;
 };
 
-/* The last step: step_commit() writes it. */
+/* The last step: step_commit() writes it; and gradients without an update: backward.c. */
 struct last_step {
     bool stepped;  /* there was a step, whose gradients can be read */
     float unscale; /* factor of its gradients */
     float norm;    /* of its gradients, if they are clipped; else NaN */
+    struct kept_gradients kept;
 };
 
 struct device_division {

@@ -26,6 +26,11 @@ void trainer_run_end(tutti_trainer *trainer)
     atomic_store(&trainer->state.run, RUN_ENDED);
 }
 
+int64_t training_state_updates(const struct training_state *state)
+{
+    return state->position.steps - state->loss_scale.skipped;
+}
+
 float trainer_learning_rate(const tutti_trainer *trainer)
 {
     return trainer->state.scheduled ? trainer->state.rate : trainer->optimizer.learning_rate;

@@ -10,6 +10,7 @@
 #include "layers/layers.h"
 #include "layers/loop/loop.h"
 #include "plan/node.h"
+#include "plan/outputs.h"
 #include "runtime/tuning.h"
 #include "runtime/verdicts.h"
 
@@ -247,11 +248,12 @@ static tutti_status plain_output(struct chooser *c, int *value)
 static tutti_status plain_outputs(struct chooser *c)
 {
     int *outputs = c->plan->outputs;
-    for (int i = 0; i < c->plan->options.objective.output_count; i++) {
+    const int count = c->plan->options.objective.output_count + plan_input_gradients(&c->plan->options);
+    for (int i = 0; i < count; i++) {
         const int before = outputs[i];
         const tutti_status status = plain_output(c, &outputs[i]);
         if (status != TUTTI_OK) return status;
-        for (int j = i + 1; j < c->plan->options.objective.output_count; j++)
+        for (int j = i + 1; j < count; j++)
             if (outputs[j] == before) outputs[j] = outputs[i];
     }
     return TUTTI_OK;

@@ -205,6 +205,8 @@ static void append_copies_out(struct plan *plan)
     const int outputs = plan_read_outputs(&plan->options);
     if (plan->metrics != NO_VALUE) append(plan, COMMAND_METRICS, 0);
     for (int i = 0; i < outputs; i++) append(plan, COMMAND_OUTPUT, (size_t)i);
+    for (int i = 0; i < plan_input_gradients(&plan->options); i++)
+        append(plan, COMMAND_OUTPUT, (size_t)(plan->options.objective.output_count + i));
 }
 
 /* Appends the ranges that belong before launch `at`, from *next on. */

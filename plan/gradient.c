@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "layers/layers.h"
 #include "layers/loss/loss.h"
+#include "plan/outputs.h"
 #include "plan/passes.h"
 #include "plan/pipeline.h"
 
@@ -186,6 +187,21 @@ static tutti_status bind_parameters(struct gradients *g, size_t forward_values)
     return TUTTI_OK;
 }
 
+/* Makes the gradients of inputs outputs of the plan. */
+static tutti_status bind_inputs(struct plan *plan, const struct gradients *g)
+{
+    const struct objective *objective = &plan->options.objective;
+    for (int i = 0; i < plan_input_gradients(&plan->options); i++) {
+        const int input = objective->gradient_inputs[i], gradient = g->of[input];
+        if (gradient == NO_VALUE)
+            return fail(TUTTI_INVALID, "input '%s' has no gradient: no trained loss depends on it",
+                graph_at(&plan->graph, input)->name);
+        plan->outputs[objective->output_count + i] = gradient;
+        graph_at(&plan->graph, gradient)->output = true;
+    }
+    return TUTTI_OK;
+}
+
 /* Returns, for each value of the forward graph, whether a trained loss depends on it. NULL without memory. */
 static bool *reached_values(const struct plan *plan)
 {
@@ -201,6 +217,8 @@ static void mark_needed(const struct plan *plan, bool *needed, size_t values)
     const struct graph *graph = &plan->graph;
     for (size_t i = 0; i < values; i++) needed[i] = is_kind(plan, (int)i, PARAMETER_TRAINED);
     if (plan->options.seeded) needed[plan->feeds[0]] = true;
+    for (int i = 0; i < plan_input_gradients(&plan->options); i++)
+        needed[plan->options.objective.gradient_inputs[i]] = true;
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct node *node = &graph->nodes[n];
         bool any = false;
@@ -244,6 +262,7 @@ tutti_status pass_gradient(struct plan *plan)
         FAIL(TUTTI_INVALID, "tutti_training.loss is TUTTI_LOSS_NONE: training needs another loss");
     }
     for (size_t n = nodes; n-- > 0;) TRY(visit(&g, n));
+    TRY(bind_inputs(plan, &g)); /* first: a value that is an output, too, is not the gradient of a parameter */
     TRY(bind_parameters(&g, values));
     if (plan->options.seeded && g.of[plan->feeds[0]] != NO_VALUE) {
         plan->input_gradient = g.of[plan->feeds[0]];

@@ -15,6 +15,11 @@ int plan_read_outputs(const struct plan_options *options)
     return options->mode == PLAN_SCORE;
 }
 
+int plan_input_gradients(const struct plan_options *options)
+{
+    return options->mode == PLAN_TRAIN && !options->seeded ? options->objective.gradient_input_count : 0;
+}
+
 int plan_wanted_outputs(const struct plan_options *options)
 {
     return options->seeded ? options->objective.output_count : plan_read_outputs(options);

@@ -21,6 +21,8 @@ struct objective {
     /* Outputs of inference; of training, too, where `keeps_outputs`. At least one. */
     int outputs[PLAN_MAX_OUTPUTS], output_count;
     bool keeps_outputs;
+    /* Inputs whose gradients are outputs of training, after the others. */
+    int gradient_inputs[PLAN_MAX_OUTPUTS], gradient_input_count;
     /* Metrics of loss nodes. Their sum with these weights is trained; a loss of weight 0 is only reported. */
     int losses[PLAN_MAX_LOSSES], loss_count;
     float weights[PLAN_MAX_LOSSES];
@@ -121,7 +123,7 @@ struct plan {
      * samples and the number of correct ones; the first pair is what is trained, and if there are several losses, a
      * pair for each follows. seed, input gradients: tests. */
     int constants, metrics, seed, input_gradient;
-    int outputs[PLAN_MAX_OUTPUTS]; /* of the objective */
+    int outputs[PLAN_MAX_OUTPUTS]; /* of the objective; in training, the gradients of its gradient_inputs follow */
     int feeds[PLAN_MAX_FEEDS]; /* what is uploaded before the step: the network's inputs, in their order, then targets
                                 */
     int feed_count, input_count;

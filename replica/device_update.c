@@ -33,6 +33,7 @@ static tutti_status make_groups(struct replica *replica)
     if (!groups) return TUTTI_OK;
     TRY(buffer_new(replica->device, bytes, &replica->update.groups));
     TRY(buffer_write(replica->device, replica->update.groups, 0, groups, bytes));
+    replica->update.group_changes = replica->setup->optimizer->group_changes;
 done:
     return status;
 }
@@ -146,6 +147,18 @@ cl_mem device_update_state(const struct replica *replica, int state)
 
 /* ------------------------------------------------------------------------------------------------- updating ---- */
 
+/* Sends the table of groups if the caller has changed it. */
+static tutti_status send_groups(struct replica *replica)
+{
+    struct device_update *update = &replica->update;
+    const struct optimizer *optimizer = replica->setup->optimizer;
+    if (!update->groups || update->group_changes == optimizer->group_changes) return TUTTI_OK;
+    const tutti_status status = uploads_write(&replica->uploads, replica->device, replica->device->queue,
+        update->groups, 0, optimizer->groups, optimizer->group_count * sizeof(*optimizer->groups), NULL);
+    if (status == TUTTI_OK) update->group_changes = optimizer->group_changes;
+    return status;
+}
+
 tutti_status device_update_enqueue(struct replica *replica, bool summed, const struct step_constants *constants)
 {
     tutti_status status = TUTTI_OK;
@@ -153,6 +166,7 @@ tutti_status device_update_enqueue(struct replica *replica, bool summed, const s
     struct launch_list *list = summed ? &update->sum_list : &update->list;
     TRY(uploads_write(&replica->uploads, replica->device, replica->device->queue, update->constants, 0, constants,
         sizeof(*constants), NULL));
+    TRY(send_groups(replica));
     versions_mark_partial(&replica->versions, true);
     TRY(launch_list_enqueue(list, 0, list->count, NULL));
     plan_cache_invalidate(&replica->plans);

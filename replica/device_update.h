@@ -14,8 +14,9 @@ struct device_update {
     int statistic_count;
     struct launch_list list, sum_list; /* update from the gradients; from their sum over micro-batches */
     bool made;
-    uint32_t check; /* of the gradients, read after an update: 0 if all are finite */
-    float norm;     /* of the gradients, read likewise, if they are clipped */
+    uint64_t group_changes; /* of the optimizer's table, as the device has it */
+    uint32_t check;         /* of the gradients, read after an update: 0 if all are finite */
+    float norm;             /* of the gradients, read likewise, if they are clipped */
 };
 
 /* Make the update in two steps; the first may run in parallel with other work. Nothing is made twice. After the second,

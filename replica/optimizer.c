@@ -9,6 +9,7 @@
 #include "replica/arena_launch.h"
 #include "replica/clip.h"
 #include "runtime/arguments.h"
+#include "tutti_finetune.h"
 
 #include <float.h>
 #include <math.h>
@@ -254,6 +255,15 @@ void optimizer_constants(
     constants->unscale = 1;
 }
 
+static void set_group(const struct optimizer *optimizer, const struct parameter *p, float rate_factor,
+    const float *weight_decay, struct optimizer_group *table)
+{
+    const struct optimizer_group group = { rate_factor != 0 ? rate_factor : 1,
+        weight_decay ? *weight_decay : optimizer->weight_decay };
+    for (int64_t at = 0; at < p->elements; at += PARAMETER_ALIGNMENT)
+        table[(p->offset + at) / PARAMETER_ALIGNMENT] = group;
+}
+
 tutti_status optimizer_groups(
     const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count)
 {
@@ -265,11 +275,9 @@ tutti_status optimizer_groups(
     for (size_t i = 0; i < network->parameter_count; i++) {
         const struct parameter *p = &network->parameters[i];
         if (p->kind != PARAMETER_TRAINED) continue;
-        const struct optimizer_group group = { p->rate_factor != 0 ? p->rate_factor : 1,
-            p->has_weight_decay ? p->weight_decay : optimizer->weight_decay };
-        any |= group.rate_factor != 1 || group.weight_decay != optimizer->weight_decay;
-        for (int64_t at = 0; at < p->elements; at += PARAMETER_ALIGNMENT)
-            table[(p->offset + at) / PARAMETER_ALIGNMENT] = group;
+        set_group(optimizer, p, p->rate_factor, p->has_weight_decay ? &p->weight_decay : NULL, table);
+        const struct optimizer_group *group = &table[p->offset / PARAMETER_ALIGNMENT];
+        any |= group->rate_factor != 1 || group->weight_decay != optimizer->weight_decay;
     }
     if (any) {
         *groups = table;
@@ -277,6 +285,25 @@ tutti_status optimizer_groups(
         free(table);
         *count = 0;
     }
+    return TUTTI_OK;
+}
+
+tutti_status optimizer_set_group(
+    struct optimizer *optimizer, const tutti_network *network, const char *pattern, const tutti_group_options *options)
+{
+    int found = 0;
+    if (!optimizer->groups)
+        return fail(
+            TUTTI_INVALID, "no group had a rate or decay of its own: call tutti_group() before tutti_compile()");
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        const struct parameter *p = &network->parameters[i];
+        if (p->kind != PARAMETER_TRAINED || !parameter_matches(p, pattern)) continue;
+        found++;
+        set_group(optimizer, p, options->rate_factor, options->has_weight_decay ? &options->weight_decay : NULL,
+            optimizer->groups);
+    }
+    if (found == 0) return fail(TUTTI_INVALID, "no parameter that trains matches '%s'", pattern);
+    optimizer->group_changes++;
     return TUTTI_OK;
 }
 

@@ -32,8 +32,9 @@ struct optimizer {
     const int *uses;
     /* One for each PARAMETER_ALIGNMENT floats of the trained parameters; such a range never belongs to two
      * parameters. NULL: all have the learning rate and the weight decay above. */
-    const struct optimizer_group *groups;
+    struct optimizer_group *groups;
     size_t group_count;
+    uint64_t group_changes; /* of the table, so far */
 };
 
 /* Fills in the defaults; refuses what is out of range. */
@@ -41,6 +42,9 @@ tutti_status optimizer_init(struct optimizer *optimizer, const tutti_training *t
 /* Makes the table of the groups; NULL and 0 if the network has no groups. The caller frees it. */
 tutti_status optimizer_groups(
     const struct optimizer *optimizer, const tutti_network *network, struct optimizer_group **groups, size_t *count);
+/* Changes the groups of the parameters whose names match the pattern. */
+tutti_status optimizer_set_group(struct optimizer *optimizer, const tutti_network *network, const char *pattern,
+    const struct tutti_group_options *options);
 /* Number of states: arrays as long as the trained parameters that are kept from step to step. Their names are
  * PyTorch's. */
 int optimizer_states(const struct optimizer *optimizer);

@@ -118,7 +118,7 @@ done:
 /* Returns whether the exchange may write new parameters to the device's memory in this step. */
 static bool maps_parameters(const struct run *run)
 {
-    return run->work->snapshot.has_next_copy && !run->work->probe;
+    return run->work->snapshot.has_next_copy && !run->work->probe && !run->work->backward;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */

@@ -30,6 +30,25 @@ static tutti_status add_output(tutti_trainer *trainer, tutti_tensor tensor)
     return TUTTI_OK;
 }
 
+/* After all outputs. */
+static tutti_status add_gradient_inputs(tutti_trainer *trainer, const tutti_training *training)
+{
+    struct objective *objective = &trainer->objective;
+    const struct graph *graph = &trainer->network->graph;
+    const int most = PLAN_MAX_OUTPUTS - objective->output_count;
+    if (training->gradient_input_count < 0 || training->gradient_input_count > most)
+        return fail(TUTTI_INVALID, "gradient_input_count is %d: with the outputs, at most %d are possible",
+            training->gradient_input_count, most);
+    for (int i = 0; i < training->gradient_input_count; i++) {
+        const struct value *value = graph_at(graph, training->gradient_inputs[i].id);
+        if (!value || value->role != ROLE_INPUT || value->type != TYPE_F32)
+            return fail(TUTTI_INVALID, "gradient_inputs[%d] is not an input of float32 of this network", i);
+        arrays_add(&trainer->outputs, value);
+        objective->gradient_inputs[objective->gradient_input_count++] = training->gradient_inputs[i].id;
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status add_losses(struct objective *objective, const struct graph *graph, const tutti_training *training)
 {
     bool any = false;
@@ -65,6 +84,7 @@ tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output,
             FAIL(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     }
     trainer->options.trains = objective->loss || objective->loss_count > 0;
+    if (trainer->options.trains) TRY(add_gradient_inputs(trainer, training));
     TRY(feeds_init(&trainer->feeds, trainer->network, objective, training->sequence));
     trainer->feeds.length = trainer->feeds.longest;
 done:

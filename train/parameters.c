@@ -29,6 +29,15 @@ static tutti_status find(
     return forked_check();
 }
 
+tutti_status trainer_find_trained(
+    tutti_trainer *trainer, const char *name, const void *values, int64_t count, const struct parameter **parameter)
+{
+    const tutti_status status = find(trainer, name, values, count, parameter);
+    if (status != TUTTI_OK || (*parameter)->kind == PARAMETER_TRAINED) return status;
+    return fail(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
+        (*parameter)->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
+}
+
 static float *values_of(const tutti_trainer *trainer, const struct parameter *parameter)
 {
     const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
@@ -88,10 +97,11 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    TRY(find(trainer, name, values, count, &parameter));
-    if (parameter->kind != PARAMETER_TRAINED)
-        FAIL(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
-            parameter->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
+    TRY(trainer_find_trained(trainer, name, values, count, &parameter));
+    if (trainer->last.kept.valid) {
+        memcpy(values, trainer->last.kept.sums + parameter->offset, (size_t)count * sizeof(float));
+        return TUTTI_OK;
+    }
     if (!trainer->last.stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
     if (ranks_sum_mode(trainer))
         memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));

@@ -6,6 +6,9 @@
 
 struct tutti_trainer;
 
+/* Finds a parameter that trains, for a call of the caller with an array of `count` floats. */
+tutti_status trainer_find_trained(struct tutti_trainer *trainer, const char *name, const void *values, int64_t count,
+    const struct parameter **parameter);
 /* Gives the training as a checkpoint, with the newest values on the host. `ema`, for files: if the parameters have an
  * EMA, it is the weights, and the trained parameters are a state. Otherwise the weights are the trained parameters. */
 tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint);

@@ -18,6 +18,7 @@
 #include "train/fetches.h"
 #include "train/metadata.h"
 #include "train/objective.h"
+#include "tutti_steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -280,6 +281,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     journal_free(trainer);
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
+    kept_gradients_free(&trainer->last.kept);
     membership_close(&trainer->members);
     if (trainer->metadata) metadata_free(trainer->metadata);
     free(trainer->metadata);
@@ -288,7 +290,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     free(trainer->device_division.shares);
     free(trainer->device_division.parts);
     free((int *)trainer->optimizer.uses);
-    free((struct optimizer_group *)trainer->optimizer.groups);
+    free(trainer->optimizer.groups);
     sync_devices_close(trainer);
     watchdog_close(&trainer->watchdog);
     free(trainer);
@@ -308,9 +310,13 @@ static tutti_status take_rank_feeds(
     return feeds_read(&trainer->feeds, feeds, feed_count, true, samples, arrays, &borrowed);
 }
 
-/* Does a step. batch_status: whether this rank has its batch; outputs: where the batch's outputs go, or NULL. */
-static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status, const struct arrays *feeds,
-    int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
+/* trainer_step() or trainer_backward(). */
+typedef tutti_status step_function(
+    tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals);
+
+/* Runs a step. batch_status: whether this rank has its batch; outputs: where the batch's outputs go, or NULL. */
+static tutti_status run(tutti_trainer *trainer, step_function *step, tutti_status batch_status,
+    const struct arrays *feeds, int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
     struct metric_totals totals;
@@ -322,13 +328,19 @@ static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status
             "batch",
             (long long)batch.global_samples, (long long)trainer->options.batch);
     const struct vote ready = vote_of(TUTTI_OK); /* ranks_place() has already agreed on batch_status */
-    TRY(trainer_step(trainer, &ready, &batch, &totals));
+    TRY(step(trainer, &ready, &batch, &totals));
     metrics_report(trainer, &totals.metrics, batch.global_samples, metrics);
 done:
     /* After a failure the caller may refill any array, so an address does not identify an announced batch any
      * more. */
     if (status != TUTTI_OK) lookahead_reset(&trainer->lookahead);
     return status;
+}
+
+static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status, const struct arrays *feeds,
+    int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
+{
+    return run(trainer, trainer_step, batch_status, feeds, samples, outputs, metrics);
 }
 
 tutti_status tutti_train_step(
@@ -360,6 +372,17 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
             (struct bound_sizes) { samples, arrays.length });
     status = train_step(trainer, status, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
+}
+
+tutti_status tutti_backward(
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
+{
+    struct arrays arrays;
+    if (!trainer) return trainer_check(trainer, true, samples);
+    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_backward()");
+    if (status != TUTTI_OK) return status;
+    status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
+    return run(trainer, trainer_backward, status, &arrays, samples, NULL, metrics);
 }
 
 tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples)

@@ -1,0 +1,66 @@
+/* Between the steps: gradients without an update, an update by gradients that the program has changed, the optimizer's
+ * states, and the position of the training, in memory. For optimizers and trainings of one's own, such as adversarial
+ * training and reinforcement learning. docs/training.md has an example. */
+#ifndef TUTTI_STEPS_H
+#define TUTTI_STEPS_H
+
+#include <tutti.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Computes losses and gradients as tutti_train_step() does, on all devices and ranks, and keeps the gradients on the
+ * host: the mean over the whole batch, until the next step or tutti_backward(). Nothing is updated, and the step is not
+ * counted: tutti_apply() does both, and tutti_backward() and tutti_apply() together are a tutti_train_step(), up to
+ * rounding. Several calls without tutti_apply() drop the same elements (tutti_dropout()). With TUTTI_FP16, computes
+ * again with a lower scale of the loss while gradients overflow. `metrics` may be NULL.
+ * Errors: as tutti_train_step(); TUTTI_UNSUPPORTED if ranks average parameters. No gradients are kept then. */
+TUTTI_API tutti_status tutti_backward(
+    tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
+/* Replaces the kept gradient of a parameter: `count` floats in PyTorch's order. tutti_get_gradient() reads it. With
+ * several ranks, all set the same. Errors: TUTTI_INVALID if there is no such parameter, it does not train, `count` is
+ * not its number of elements, or no gradients are kept that tutti_apply() has not used. */
+TUTTI_API tutti_status tutti_set_gradient(tutti_trainer *trainer, const char *name, const float *values, int64_t count);
+/* Reads the gradient of the mean loss of the last tutti_backward() with respect to an input, one of
+ * tutti_training.gradient_inputs: `count` floats, [samples][shape of a sample], of this rank's samples. Errors:
+ * TUTTI_INVALID if the input is another one, `count` is another number, or a step was done since. */
+TUTTI_API tutti_status tutti_get_input_gradient(
+    tutti_trainer *trainer, tutti_tensor input, float *values, int64_t count);
+/* Updates parameters, optimizer states, running statistics and moving averages by the kept gradients, once, with the
+ * learning rate of the moment, and counts a step. tutti_training.clip_norm holds. All is updated, or nothing. With
+ * several ranks, all call it. Errors: TUTTI_INVALID if there are no gradients that were not applied; TUTTI_NOT_FINITE
+ * if one of them is NaN or infinite. */
+TUTTI_API tutti_status tutti_apply(tutti_trainer *trainer);
+
+/* Returns the name of one of the optimizer's states, as checkpoints have it ("momentum_buffer", "exp_avg", ...), a
+ * static string; NULL for positions past the last, counted from 0, and for a trainer without a loss. */
+TUTTI_API const char *tutti_state_name(const tutti_trainer *trainer, int position);
+/* Read or write the state of this name for a parameter that trains: `count` floats in PyTorch's order. States begin
+ * as 0, a moving average (tutti_training.ema_decay) as its parameter. With several ranks, all set the same. Errors:
+ * TUTTI_INVALID if there is no such state or parameter, it does not train, or `count` is not its number of elements. */
+TUTTI_API tutti_status tutti_get_state(
+    tutti_trainer *trainer, const char *parameter, const char *state, float *values, int64_t count);
+TUTTI_API tutti_status tutti_set_state(
+    tutti_trainer *trainer, const char *parameter, const char *state, const float *values, int64_t count);
+
+/* How far a training has come. */
+typedef struct tutti_position {
+    size_t size;   /* sizeof(tutti_position); set it before the call */
+    int64_t steps; /* since the training began: dropout and random numbers depend on it */
+    /* Steps that the optimizer's states include, at most `steps`: bias corrections depend on it. Smaller where steps
+     * updated nothing (TUTTI_FP16). */
+    int64_t updates;
+    int64_t epoch; /* epochs that are complete */
+} tutti_position;
+TUTTI_API tutti_status tutti_get_position(const tutti_trainer *trainer, tutti_position *position);
+/* Sets the position, at the beginning of an epoch: the next tutti_fit() continues there, as after tutti_resume(). With
+ * several ranks, all set the same. Errors: TUTTI_INVALID if a number is negative, updates are more than steps, or a
+ * tutti_fit() of this trainer runs. */
+TUTTI_API tutti_status tutti_set_position(tutti_trainer *trainer, const tutti_position *position);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
