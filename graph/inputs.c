@@ -53,6 +53,9 @@ tutti_tensor tutti_input_typed(
     if (!name) name = number;
     if ((size_t)dtype >= sizeof types / sizeof *types)
         FAIL(TUTTI_INVALID, "input %s has type %d, which does not exist: pass one of tutti_dtype", name, (int)dtype);
+    if (network->input_count == NETWORK_MAX_INPUTS)
+        FAIL(TUTTI_INVALID, "input %s is one too many, a network has at most %d: make one input that holds several",
+            name, (int)NETWORK_MAX_INPUTS);
     TRY(check_sizes(name, sizes, rank));
     TRY(check_name(network, name));
     tutti_shape batched = { .rank = rank + 1, .sizes = { BATCH } };

@@ -67,8 +67,8 @@ int network_add_parameter(tutti_network *network, struct parameter parameter, co
     TRY(copy_values(&parameter, values));
     TRY(memory_grow((void **)&network->parameters, &network->parameter_capacity, network->parameter_count + 1,
         sizeof *network->parameters));
-    parameter.value =
-        graph_value(&network->graph, ROLE_PARAMETER, parameter.type, parameter.shape, false, parameter.name);
+    const tutti_shape shape = parameter.shape.rank > 0 ? parameter.shape : TUTTI_SHAPE(1); /* of the tensor */
+    parameter.value = graph_value(&network->graph, ROLE_PARAMETER, parameter.type, shape, false, parameter.name);
     TRY(network->graph.status);
     graph_at(&network->graph, parameter.value)->parameter = (int)network->parameter_count;
     network->parameters[network->parameter_count++] = parameter;
@@ -146,7 +146,9 @@ tutti_tensor tutti_parameter_sized(
     if (!network_grows(network)) return (tutti_tensor) { NO_VALUE };
     TRY(check_name(name));
     if (!text_is_utf8(name)) FAIL(TUTTI_INVALID, "a parameter has a name that is not UTF-8: files of weights need it");
-    if (!shape_read(sizes, rank, &shape))
+    if (rank == 0)
+        shape = (tutti_shape) { 0 };
+    else if (!shape_read(sizes, rank, &shape))
         FAIL(TUTTI_SHAPE, "parameter %s has %d dimensions%s: 1 to %d are possible", name, rank, sizes ? "" : " at NULL",
             TUTTI_MAX_RANK);
     TRY(OPTIONS_READ(&options, given, tutti_parameter_options));
@@ -168,6 +170,10 @@ done:
 tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options)
 {
+    if (network_ok(network) && shape.rank < 1) /* a shape that was forgotten */
+        return network_fail(network,
+            fail(TUTTI_SHAPE, "parameter %s has %d dimensions: 1 to %d are possible", name ? name : "", shape.rank,
+                TUTTI_MAX_RANK));
     return tutti_parameter_sized(network, name, shape.sizes, shape.rank, options);
 }
 

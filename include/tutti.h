@@ -20,9 +20,9 @@
  *
  * Options
  *   Options are structs passed by pointer. NULL selects every default; a zero member selects the default in its
- *   comment. Set all members that you do not use to zero. The first member is `size`: with sizeof of the struct, a
- *   library and a program built with different versions of this header still agree. 0 stands for the struct of version
- *   0.2.0: members that later versions add are then not read.
+ *   comment. Set all members that you do not use to zero, as TUTTI_OPTIONS() does. The first member is `size`: with
+ *   sizeof of the struct, a library and a program built with different versions of this header still agree. 0 stands
+ *   for the struct of version 0.2.0: members that later versions add are then not read.
  *
  * Results
  *   A struct that a function fills in and that begins with `size` can grow in the same way. Set `size` before the
@@ -68,8 +68,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A struct of options, or of results, with its size and all other members zero:
+ *   tutti_training training = TUTTI_OPTIONS(tutti_training);
+ *   training.batch = 50; */
 #ifdef __cplusplus
+template <typename type>
+inline type TUTTI_OPTIONS_OF_()
+{
+    type options = type();
+    options.size = sizeof(type);
+    return options;
+}
+#define TUTTI_OPTIONS(type) (TUTTI_OPTIONS_OF_<type>())
 extern "C" {
+#else
+#define TUTTI_OPTIONS(type) ((type) { .size = sizeof(type) })
 #endif
 
 #if defined(__GNUC__)
@@ -270,7 +283,7 @@ typedef enum tutti_initialiser {
 
 /* Adds an input of float32 samples. The shape has one to seven sizes of at least 1, or TUTTI_SEQUENCE. A network has at
  * most 15 inputs, which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first
- * one, else "input_1" and so on. */
+ * one, else "input_1" and so on. Errors: TUTTI_SHAPE; TUTTI_INVALID for a sixteenth input or a name that is taken. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
 /* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 7; with rank 0 a sample is one number, as
  * targets of tutti_cross_entropy() are. TUTTI_DTYPE_I64 makes an input of int32 that can be fed with int64 arrays: a
@@ -305,8 +318,9 @@ typedef struct tutti_parameter_options {
 /* Adds a parameter, for the `weight` or `bias` of layers. Files of weights have it by its name, after the scope. */
 TUTTI_API tutti_tensor tutti_parameter(
     tutti_network *network, const char *name, tutti_shape shape, const tutti_parameter_options *options);
-/* Adds a parameter as tutti_parameter() does. Takes a pointer to one to eight sizes, for languages that have no
- * TUTTI_SHAPE(). */
+/* Adds a parameter as tutti_parameter() does. Takes a pointer to its sizes, for languages that have no TUTTI_SHAPE():
+ * one to eight, or none with rank 0, for a parameter of one number: its shape in files is [], that of the tensor [1].
+ */
 TUTTI_API tutti_tensor tutti_parameter_sized(
     tutti_network *network, const char *name, const int64_t *sizes, int rank, const tutti_parameter_options *options);
 /* Returns the parameter with this full name, for example one of a layer that another layer is to share. Its gradient

@@ -74,11 +74,17 @@ typedef struct tutti_conv_options {
  * kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options);
+/* The same, with a pointer to the one to three sizes of the kernel. */
+TUTTI_API tutti_tensor tutti_conv_sized(tutti_network *network, tutti_tensor x, int64_t channels, const int64_t *kernel,
+    int rank, const tutti_conv_options *options);
 /* Transposed convolution, as PyTorch's ConvTranspose1d and so on: x [C, L...] -> y [channels, OL...], where
  *   OL = stride (L - 1) + dilation (kernel - 1) + 1 + output_padding - padding - padding_after along each axis.
  * Parameters: weight [C, channels / groups, kernel...], bias [channels]. */
 TUTTI_API tutti_tensor tutti_conv_transpose(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options);
+/* The same, with a pointer to the one to three sizes of the kernel. */
+TUTTI_API tutti_tensor tutti_conv_transpose_sized(tutti_network *network, tutti_tensor x, int64_t channels,
+    const int64_t *kernel, int rank, const tutti_conv_options *options);
 
 typedef enum tutti_pooling {
     TUTTI_POOL_MAX,
@@ -99,6 +105,9 @@ typedef struct tutti_pooling_options {
  * tutti_conv(). */
 TUTTI_API tutti_tensor tutti_pool(tutti_network *network, tutti_tensor x, tutti_pooling kind, tutti_shape kernel,
     const tutti_pooling_options *options);
+/* The same, with a pointer to the one to three sizes of the kernel. */
+TUTTI_API tutti_tensor tutti_pool_sized(tutti_network *network, tutti_tensor x, tutti_pooling kind,
+    const int64_t *kernel, int rank, const tutti_pooling_options *options);
 
 typedef struct tutti_pool_options {
     size_t size; /* sizeof(tutti_pool_options), or 0 */
@@ -179,7 +188,8 @@ TUTTI_API tutti_tensor tutti_einsum(
 TUTTI_API tutti_tensor tutti_topk(
     tutti_network *network, tutti_tensor x, int64_t k, int axis, bool largest, tutti_tensor *indices);
 
-/* Joins 1 to 8 inputs along a dimension of the sample: 0 is the channels of [C, H, W]. All other sizes must agree. */
+/* Joins any number of inputs, at least 1, along a dimension of the sample: 0 is the channels of [C, H, W]. All other
+ * sizes must agree. */
 TUTTI_API tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension);
 /* Gives the same elements another shape of one to seven sizes. One size may be -1: it is computed from the others.
  * TUTTI_SEQUENCE stays a size of its own. */

@@ -12,6 +12,8 @@
 #include "layers/loop/loop.h"
 #include "runtime/arguments.h"
 
+#include <stdlib.h>
+
 ATTRIBUTES_DESCRIBE(axis, ATTRIBUTE(axis, AXIS, axis))
 ATTRIBUTES_DESCRIBE(window, ATTRIBUTE(window, SHAPE, shape), ATTRIBUTE(window, PLACES, begins),
     ATTRIBUTE(window, NUMBER, outside), ATTRIBUTE(window, FLAG, within), ATTRIBUTE(window, AXES, reversed))
@@ -263,21 +265,44 @@ const struct operation operation_window = {
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension)
+/* Joins neighbours, as many as a node takes, until one value is left. */
+static int join(tutti_network *network, int layer, int dimension, int *values, int count)
 {
     enum { MOST = 8 };
-    int values[MOST];
-    if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
-    if (!inputs || count < 1 || count > MOST)
-        return network_fail(
-            network, fail(TUTTI_INVALID, "concat: it got %d inputs: 1 to %d are possible", count, (int)MOST));
-    for (int i = 0; i < count; i++) {
-        if (!network_value(network, inputs[i])) return (tutti_tensor) { NO_VALUE };
+    struct graph *graph = &network->graph;
+    const struct axis_attributes attributes = { .axis = dimension + 1 };
+    do {
+        int made = 0;
+        for (int first = 0; first < count; first += MOST) {
+            const int own = count - first < MOST ? count - first : MOST;
+            const bool alone = own == 1 && count > 1;
+            values[made++] =
+                alone ? values[first] : graph_append(graph, &operation_concat, &attributes, values + first, own, layer);
+        }
+        count = made;
+    } while (count > 1 && graph->status == TUTTI_OK);
+    return values[0];
+}
+
+tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, int count, int dimension)
+{
+    tutti_status status = TUTTI_OK;
+    int *values = NULL;
+    tutti_tensor joined = { NO_VALUE };
+    if (!network_ok(network)) return joined;
+    if (!inputs || count < 1) FAIL(TUTTI_INVALID, "concat: it got %d inputs: it needs at least 1", count);
+    if (dimension < 0 || dimension >= TUTTI_MAX_RANK)
+        FAIL(TUTTI_INVALID, "concat: dimension %d does not exist", dimension);
+    values = memory_new((size_t)count, sizeof(*values));
+    if (!values) status = TUTTI_NO_MEMORY;
+    for (int i = 0; i < count && status == TUTTI_OK; i++) {
+        if (!network_value(network, inputs[i])) status = network->status;
         values[i] = inputs[i].id;
     }
-    if (dimension < 0 || dimension >= TUTTI_MAX_RANK)
-        return network_fail(network, fail(TUTTI_INVALID, "concat: dimension %d does not exist", dimension));
-    const struct axis_attributes attributes = { .axis = dimension + 1 };
-    int layer = network_layer_begin(network, NULL, "concat");
-    return network_append(network, layer, &operation_concat, &attributes, values, count);
+    if (status != TUTTI_OK) goto done;
+    const int layer = network_layer_begin(network, NULL, "concat");
+    if (layer >= 0) joined = network_close(network, layer, join(network, layer, dimension, values, count));
+done:
+    free(values);
+    return status == TUTTI_OK ? joined : network_fail(network, status);
 }

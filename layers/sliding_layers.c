@@ -107,6 +107,40 @@ static tutti_tensor convolution(tutti_network *network, tutti_tensor tensor, int
     return finish(network, layer, transposed ? op_conv_transpose : op_conv, inputs, o->no_bias ? 2 : 3, &a);
 }
 
+/* Reads the sizes of a kernel; false after a failure, which the network keeps. */
+static bool read_kernel(tutti_network *network, const char *name, const int64_t *sizes, int rank, tutti_shape *kernel)
+{
+    if (!network_ok(network)) return false;
+    if (shape_read(sizes, rank, kernel)) return true;
+    network_fail(network,
+        fail(TUTTI_SHAPE, "%s: the kernel has %d sizes%s: 1 to 3 are possible", name, rank, sizes ? "" : " at NULL"));
+    return false;
+}
+
+tutti_tensor tutti_conv_sized(tutti_network *network, tutti_tensor x, int64_t channels, const int64_t *kernel, int rank,
+    const tutti_conv_options *options)
+{
+    tutti_shape shape;
+    if (!read_kernel(network, "conv", kernel, rank, &shape)) return (tutti_tensor) { NO_VALUE };
+    return tutti_conv(network, x, channels, shape, options);
+}
+
+tutti_tensor tutti_conv_transpose_sized(tutti_network *network, tutti_tensor x, int64_t channels, const int64_t *kernel,
+    int rank, const tutti_conv_options *options)
+{
+    tutti_shape shape;
+    if (!read_kernel(network, "conv_transpose", kernel, rank, &shape)) return (tutti_tensor) { NO_VALUE };
+    return tutti_conv_transpose(network, x, channels, shape, options);
+}
+
+tutti_tensor tutti_pool_sized(tutti_network *network, tutti_tensor x, tutti_pooling kind, const int64_t *kernel,
+    int rank, const tutti_pooling_options *options)
+{
+    tutti_shape shape;
+    if (!read_kernel(network, "pool", kernel, rank, &shape)) return (tutti_tensor) { NO_VALUE };
+    return tutti_pool(network, x, kind, shape, options);
+}
+
 tutti_tensor tutti_conv(
     tutti_network *network, tutti_tensor x, int64_t channels, tutti_shape kernel, const tutti_conv_options *options)
 {

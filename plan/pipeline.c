@@ -30,14 +30,9 @@ static const struct pass passes[] = {
 
 tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count)
 {
-    const int most = PLAN_MAX_FEEDS - 1; /* one is for targets */
     *count = 0;
-    for (size_t v = 0; v < graph->value_count; v++) {
-        if (graph->values[v].role != ROLE_INPUT) continue;
-        if (*count == most)
-            return fail(TUTTI_INVALID, "the network has more than %d inputs: make one input that holds several", most);
-        inputs[(*count)++] = (int)v;
-    }
+    for (size_t v = 0; v < graph->value_count; v++)
+        if (graph->values[v].role == ROLE_INPUT) inputs[(*count)++] = (int)v;
     return *count > 0 ? TUTTI_OK : fail(TUTTI_INVALID, "the network has no input: add one with tutti_input()");
 }
 

@@ -4,8 +4,8 @@
 
 #include "plan/types.h"
 
-/* Finds the inputs of a network in their order, at most PLAN_MAX_FEEDS - 1 values; plans call them feeds. Errors:
- * TUTTI_INVALID if there is none, or too many. */
+/* Finds the inputs of a network in their order, at most NETWORK_MAX_INPUTS values; plans call them feeds. Errors:
+ * TUTTI_INVALID if there is none. */
 tutti_status plan_find_inputs(const struct graph *graph, int *inputs, int *count);
 /* Returns the objective of a network with one output and a loss of struct tutti_training. */
 struct objective objective_of(tutti_tensor output, tutti_loss loss);

@@ -14,7 +14,7 @@
  * loss reads. INFER: all outputs. */
 enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_SCORE, PLAN_INFER };
 
-enum { PLAN_MAX_FEEDS = 16, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
+enum { PLAN_MAX_FEEDS = NETWORK_MAX_INPUTS + 1 /* targets */, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
 
 /* The results that a network is run for: values of its graph. */
 struct objective {

@@ -65,9 +65,33 @@ static tutti_tensor concat_none(struct inputs *in)
 }
 static tutti_tensor concat_many(struct inputs *in)
 {
-    tutti_tensor nine[9];
-    for (int i = 0; i < 9; i++) nine[i] = in->image;
-    return tutti_concat(in->network, nine, 9, 0);
+    enum { MANY = 73 }; /* a node takes 8 of them, and 8 nodes are joined by one */
+    tutti_tensor many[MANY];
+    tutti_shape shape;
+    for (int i = 0; i < MANY; i++) many[i] = in->image;
+    const tutti_tensor joined = tutti_concat(in->network, many, MANY, 0);
+    ck_assert_int_eq(tutti_shape_of(in->network, joined, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.sizes[0], 6 * MANY);
+    return joined;
+}
+static tutti_tensor input_too_many(struct inputs *in)
+{
+    tutti_tensor last = in->image;
+    for (int i = 3; i < 15; i++) last = tutti_input(in->network, NULL, TUTTI_SHAPE(1));
+    ck_assert_int_ge(last.id, 0);
+    return tutti_input(in->network, "another", TUTTI_SHAPE(1));
+}
+static tutti_tensor conv_sized(struct inputs *in)
+{
+    return tutti_conv_sized(in->network, in->image, 4, NULL, 2, NULL);
+}
+static tutti_tensor conv_transpose_sized(struct inputs *in)
+{
+    return tutti_conv_transpose_sized(in->network, in->image, 4, (int64_t[9]) { 1 }, 9, NULL);
+}
+static tutti_tensor pool_sized(struct inputs *in)
+{
+    return tutti_pool_sized(in->network, in->image, TUTTI_POOL_MAX, (int64_t[]) { 3 }, 1, NULL);
 }
 static tutti_tensor reshape(struct inputs *in)
 {
@@ -292,8 +316,12 @@ static const struct {
     { mul, TUTTI_SHAPE, { "[6, 5, 7]", "[12]" } },
     { concat_sizes, TUTTI_SHAPE, { "input 1", "dimension other than 0" } },
     { concat_dimension, TUTTI_INVALID, { "dimension 3", "have 3" } },
-    { concat_none, TUTTI_INVALID, { "0 inputs", "1 to 8" } },
-    { concat_many, TUTTI_INVALID, { "9 inputs", "1 to 8" } },
+    { concat_none, TUTTI_INVALID, { "0 inputs", "at least 1" } },
+    { concat_many, TUTTI_OK, { NULL } },
+    { input_too_many, TUTTI_INVALID, { "input another is one too many", "at most 15" } },
+    { conv_sized, TUTTI_SHAPE, { "conv: the kernel has 2 sizes at NULL" } },
+    { conv_transpose_sized, TUTTI_SHAPE, { "conv_transpose: the kernel has 9 sizes" } },
+    { pool_sized, TUTTI_SHAPE, { "the kernel has 1 sizes, and the input 2 axes" } },
     { reshape, TUTTI_SHAPE, { "210 elements", NULL } },
     { reshape_two_open, TUTTI_SHAPE, { "only one size may be -1", NULL } },
     { reshape_zero, TUTTI_SHAPE, { "size 0 in dimension 0", NULL } },
@@ -372,6 +400,18 @@ static void check_shape(const struct inputs *in, tutti_tensor y, tutti_shape wan
     ck_assert_int_eq(shape.rank, want.rank);
     for (int i = 0; i < want.rank; i++) ck_assert_int_eq(shape.sizes[i], want.sizes[i]);
 }
+
+START_TEST(test_kernels_by_pointer)
+{
+    struct tutti_runtime runtime = { 0 };
+    const struct inputs in = inputs_new(&runtime);
+    const int64_t kernel[] = { 2, 3 };
+    check_shape(&in, tutti_conv_sized(in.network, in.image, 4, kernel, 2, NULL), TUTTI_SHAPE(4, 4, 5));
+    check_shape(&in, tutti_conv_transpose_sized(in.network, in.image, 4, kernel, 2, NULL), TUTTI_SHAPE(4, 6, 9));
+    check_shape(&in, tutti_pool_sized(in.network, in.image, TUTTI_POOL_MAX, kernel, 2, NULL), TUTTI_SHAPE(6, 2, 2));
+    tutti_network_free(in.network);
+}
+END_TEST
 
 /* The length of sequences passes through, and becomes a number when the graph is bound. */
 START_TEST(test_sequences_pass_through)
@@ -609,6 +649,7 @@ int main(void)
     TCase *tcase = tcase_create("builders");
     tcase_add_loop_test(tcase, test_builders_say_what_is_wrong, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_shapes);
+    tcase_add_test(tcase, test_kernels_by_pointer);
     tcase_add_test(tcase, test_sequences_pass_through);
     tcase_add_loop_test(tcase, test_operations_by_name, 0, sizeof operations / sizeof *operations);
     tcase_add_loop_test(tcase, test_sizes_by_name, 0, sizeof sized / sizeof *sized);

@@ -1,10 +1,12 @@
 /* Frozen parameters, groups, parameters that layers share, constants, and initial values that the caller gives. */
 #include "tests/feeds.h"
+#include "tests/train/folder.h"
 #include "tests/train/reference.h"
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_finetune.h"
 #include "tutti_inspect.h"
+#include "tutti_steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@ enum { STEPS = 3, WIDTH = 12, MOST = 1024 };
 static void setup(void)
 {
     data_make();
+    folder_new();
 }
 
 /* Batch normalisation lies between frozen layers, so that its statistics alone are updated there; micro-batches change
@@ -579,10 +582,64 @@ START_TEST(wrong_parameters_are_reported)
 }
 END_TEST
 
+/* A parameter of one number scales an input that is joined twenty times: the gradients are known. */
+START_TEST(scalars_train)
+{
+    enum { JOINED = 20, SIZE = 3 };
+    static float gradient[STEP_SAMPLES * SIZE];
+    const struct way *way = &training_ways[_i];
+    const float value = 1.5f;
+    float scale, found, sum = 0, factors = 0;
+    tutti_tensor parts[JOINED];
+    struct session session = { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_network *network = session.network = tutti_network_new(session.runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(SIZE));
+    const tutti_tensor s = tutti_parameter_sized(network, "scale", NULL, 0,
+        &(tutti_parameter_options) { .size = sizeof(tutti_parameter_options), .values = &value });
+    const tutti_tensor scaled = tutti_mul(network, x, s);
+    for (int i = 0; i < JOINED; i++) {
+        const float factor = (float)(i + 1) / 8;
+        parts[i] = tutti_mul(network, scaled, tutti_constant(network, NULL, TUTTI_SHAPE(1), &factor));
+        factors += factor;
+    }
+    const tutti_tensor joined = tutti_concat(network, parts, JOINED, 0), loss = tutti_mean(network, joined, NULL);
+    tutti_training training = way->training;
+    training.batch = STEP_SAMPLES;
+    training.learning_rate = 0.25f;
+    training.losses = &loss;
+    training.loss_count = 1;
+    training.gradient_inputs = &x;
+    training.gradient_input_count = 1;
+    session.trainer = tutti_compile(network, joined, &training);
+    ck_assert_msg(session.trainer, "%s", tutti_message(NULL));
+    const char *name;
+    tutti_shape shape;
+    ASSERT_OK(tutti_parameter_info(network, 0, &name, &shape, NULL));
+    ck_assert(!strcmp(name, "scale") && shape.rank == 0);
+    for (int i = 0; i < STEP_SAMPLES * SIZE; i++) sum += images[i] / (STEP_SAMPLES * SIZE);
+    const tutti_feed feed = { "x", TUTTI_DTYPE_F32, images };
+    ASSERT_OK(tutti_backward(session.trainer, &feed, 1, STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_get_gradient(session.trainer, "scale", &found, 1));
+    ck_assert_float_eq_tol(found, sum * factors / JOINED, 1e-5f);
+    ASSERT_OK(tutti_get_input_gradient(session.trainer, x, gradient, STEP_SAMPLES * SIZE));
+    for (int i = 0; i < STEP_SAMPLES * SIZE; i++)
+        ck_assert_float_eq_tol(gradient[i], value * factors / (JOINED * SIZE * STEP_SAMPLES), 1e-6f);
+    ASSERT_OK(tutti_train_step(session.trainer, &feed, 1, STEP_SAMPLES, NULL));
+    ASSERT_OK(tutti_get_parameter(session.trainer, "scale", &scale, 1));
+    ck_assert_float_eq_tol(scale, value - 0.25f * found, 1e-5f);
+    ASSERT_OK(tutti_save(session.trainer, in_folder("scalar")));
+    ASSERT_OK(tutti_set_parameter(session.trainer, "scale", &value, 1));
+    ASSERT_OK(tutti_resume(session.trainer, in_folder("scalar")));
+    ASSERT_OK(tutti_get_parameter(session.trainer, "scale", &found, 1));
+    ck_assert_float_eq(found, scale);
+    session_close(&session);
+}
+END_TEST
+
 Suite *suite_parameters(void)
 {
     Suite *suite = suite_create("parameters");
-    TCase *cases = cases_new(suite, "parameters", setup, NULL);
+    TCase *cases = cases_new(suite, "parameters", setup, folder_remove);
     add_cases(cases, frozen_parameters_stay, WAYS);
     add_cases(cases, frozen_parameters_can_be_set, WAYS);
     tcase_add_test(cases, frozen_parameters_are_saved);
@@ -594,6 +651,7 @@ Suite *suite_parameters(void)
     add_cases(cases, constants_are_inputs, WAYS);
     tcase_add_loop_test(cases, constants_go_through_operations, 0, 4);
     tcase_add_test(cases, constants_are_no_parameters);
+    add_cases(cases, scalars_train, WAYS);
     tcase_add_test(cases, wrong_calls_are_reported);
     tcase_add_loop_test(cases, wrong_parameters_are_reported, 0, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
