@@ -1,7 +1,7 @@
 /* Groups of parameters, constants, class weights, clipping, averages and sequences on two ranks, run by mpirun: rank 0
  * has two devices, rank 1 one.
  *
- *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes
+ *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes; a step is made in parts
  *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
  *   test_parameter_ranks silent     if a rank falls silent in the middle of an average, nothing is averaged
@@ -13,6 +13,7 @@
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 #include "tutti_finetune.h"
+#include "tutti_steps.h"
 
 #include <math.h>
 #include <signal.h>
@@ -81,7 +82,12 @@ static void step(struct session *session, int number, int first, int samples, tu
     const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images + first * PIXELS },
         { "labels", TUTTI_DTYPE_I32, labels + first } };
     if (number == 1) ASSERT_OK(tutti_set_learning_rate(session->trainer, 0.003f));
-    ASSERT_OK(tutti_train_step(session->trainer, feeds, 2, samples, metrics));
+    if (number != 1 || samples == STEP_SAMPLES) {
+        ASSERT_OK(tutti_train_step(session->trainer, feeds, 2, samples, metrics));
+        return;
+    }
+    ASSERT_OK(tutti_backward(session->trainer, feeds, 2, samples, metrics));
+    ASSERT_OK(tutti_apply(session->trainer));
 }
 
 static void equal(void)

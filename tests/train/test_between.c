@@ -326,9 +326,9 @@ START_TEST(half_precision_scales)
 {
     struct session plain, scaled;
     float wanted[BIASES], found[BIASES];
-    session_open(&plain, "0", KIND_PLAIN, NULL);
-    session_open(
-        &scaled, _i ? "0,1" : "0", KIND_PLAIN, &(tutti_training) { .momentum = 0.9f, .precision = TUTTI_FP16 });
+    const tutti_training training = { .momentum = 0.9f, .precision = TUTTI_FP16 };
+    session_open(&plain, "0", KIND_PLAIN, &training);
+    session_open(&scaled, _i ? "0,1" : "0", KIND_PLAIN, &training);
     scaled.trainer->state.loss_scale.scale = 0x1p140;
     ASSERT_OK(backward(&plain, 0, NULL));
     ASSERT_OK(backward(&scaled, 0, NULL));
