@@ -17,7 +17,7 @@
 
 enum { EXTENSIBLE = 0xfffe };
 enum { RIFF_BYTES = 12, CHUNK_BYTES = 8, FORMAT_BYTES = 16, EXTENSIBLE_BYTES = 40, MOST_CHUNKS = 1000 };
-enum { MOST_LEVEL = 1 << 20, BLOCK = 1 << 16 };
+enum { BLOCK = 1 << 16 };
 #define UNKNOWN 0xffffffffu /* the size of a chunk that was written into a pipe */
 
 /* --------------------------------------------------------------------------------------------------- header ---- */
@@ -171,7 +171,7 @@ tutti_status wav_read(const struct wav *wav, int64_t first, int64_t count, float
             for (int c = 0; c < wav->channels; c++)
                 sum += one_sample(wav, block + (size_t)i * frame + (size_t)c * sample);
             mono[done + i] = (float)(sum / wav->channels);
-            if (!(fabs(sum) <= MOST_LEVEL))
+            if (!(fabs(sum) <= WAV_MOST_LEVEL))
                 FAIL(TUTTI_FORMAT, "%s: its sample %" PRId64 " is %g: it is damaged", wav->path, first + done + i, sum);
         }
         done += frames;

@@ -4,7 +4,7 @@
 
 #include "tutti.h"
 
-enum { WAV_MAX_CHANNELS = 64, WAV_MOST_RATE = 1 << 20 };
+enum { WAV_MAX_CHANNELS = 64, WAV_MOST_RATE = 1 << 20, WAV_MOST_LEVEL = 1 << 20 };
 
 struct wav {
     char *path;
