@@ -4,8 +4,10 @@ import math
 import random
 import re
 import shutil
+import struct
 import subprocess
 import unittest
+import wave
 
 import harness
 import nodes
@@ -77,6 +79,28 @@ class Export(harness.CommandTest):
         self.good("export", "m.onnx", "--output", "again.onnx", "--with-preparation")
         again = nodes.File(self.folder / "again.onnx")
         self.assertEqual((again.inputs, again.outputs, again.metadata), (file.inputs, file.outputs, file.metadata))
+
+    def test_recordings(self):
+        """The network in the file is that of the weights, and trains; way.py computes the nodes before it."""
+        for i in range(12):
+            path = self.folder / "set" / "ab"[i % 2] / f"{i}.wav"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with wave.open(str(path), "wb") as file:
+                file.setparams((1, 2, 8000, 0, "NONE", ""))
+                file.writeframes(b"".join(struct.pack("<h", int(9000 * math.sin((.1 + .5 * (i % 2)) * t))) for t in range(2500 + 100 * i)))
+        file = self.export("mlp", "set", "--input", "1x64x9")
+        self.assertEqual((file.inputs, file.outputs), (["waveform"], ["probabilities", "label"]))
+        lines = self.infer(*WEIGHTS, "--data", "set")
+        self.same_lines(self.infer("m.onnx", "--data", "set"), lines)
+        counts = [self.good("show", *model, "--json").lines()[-1]["parameters"] for model in (["m.onnx"], WEIGHTS)]
+        self.assertEqual(*counts)
+        self.good("train", "m.onnx", "--data", "set", "--input", "1x64x9", "--steps", 1)
+        errors = self.good("export", "m.onnx", "--output", "again.onnx", "--with-preparation").errors
+        self.assertIn("the file takes 1024 samples of one channel, 8000 a second, from -1 to 1: decode, resample and cut", errors)
+        again = nodes.File(self.folder / "again.onnx")
+        self.assertEqual((again.inputs, again.outputs, again.metadata), (file.inputs, file.outputs, file.metadata))
+        npz.write(self.folder / "in.npz", waveform=("<f4", (1, 1000), [0.0] * 1000))
+        self.refused(2, ["waveform", "1024"], "infer", "m.onnx", "--inputs", "in.npz", "--outputs", "out.npz")
 
     @unittest.skipUnless(shutil.which("cc"), "no compiler")
     def test_the_program_of_the_documentation(self):
