@@ -60,7 +60,8 @@ static json_t *divided(const tutti_data *data)
         train += data->part_of[i] == TUTTI_DATA_TRAIN;
         val += data->part_of[i] == TUTTI_DATA_VAL;
     }
-    return drawn ? json_pack("{sIsI}", "train", train, "val", val) : NULL;
+    const json_int_t all = collection->samples;
+    return drawn ? json_pack("{sIsIsI}", "train", train, "val", val, "all", all) : NULL;
 }
 
 char *tutti_data_json(const tutti_data *data)

@@ -101,3 +101,35 @@ void division_report_split(const struct user_data_saved *saved, const char *weig
             options->split, weights, saved_split(object));
     json_decref(object);
 }
+
+/* How many samples there were; 0: it is not known, or the data say the parts. */
+static long long divided(const json_t *object)
+{
+    return whole(json_object_get(object, "divided"), "all");
+}
+
+static bool is_other_division(const json_t *was, const json_t *is)
+{
+    static const char *const numbers[] = { "seed", "folds", "fold" };
+    bool other = fabs(saved_split(was) - saved_split(is)) > 1e-9;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        other |= whole(was, numbers[i]) != whole(is, numbers[i]);
+    return other;
+}
+
+void division_report_weights(const char *weights, const tutti_data *data)
+{
+    char *before = user_data_saved_text(weights), *now = before ? tutti_data_json(data) : NULL;
+    json_t *was = now ? json_loads(before, 0, NULL) : NULL, *is = now ? json_loads(now, 0, NULL) : NULL;
+    const long long folds = whole(was, "folds");
+    if (divided(was) > 0 && divided(was) == divided(is) && is_other_division(was, is))
+        fprintf(stderr,
+            "warning: %s was trained on as many samples, divided by --split %g --seed %lld%s: if they are the same, "
+            "some "
+            "that are held out here have trained there; divide them as then\n",
+            weights, saved_split(was), whole(was, "seed"), folds ? " and --folds" : "");
+    json_decref(was);
+    json_decref(is);
+    free(before);
+    free(now);
+}

@@ -14,5 +14,7 @@ tutti_status division_check_samples(const struct user_data_saved *saved, const c
 /* Prints a line where weights measure data under another --split than that of their training. Takes NULL for `saved`.
  */
 void division_report_split(const struct user_data_saved *saved, const char *weights, const tutti_data_options *options);
+/* Prints a line where a training that begins with weights divides as many samples as theirs had in another way. */
+void division_report_weights(const char *weights, const tutti_data *data);
 
 #endif

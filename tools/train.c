@@ -262,8 +262,10 @@ static tutti_status load_data(struct training *training, const struct settings *
     TRY(user_data_saved_check(known, training->resume, &training->data.info));
     TRY(division_check_samples(known, training->resume, training->data.opened));
     if (!own.quiet) TRY(data_check_first(&training->data, &training->data.train));
-    if (!own.quiet && !training->resume && s->finetune.weights)
+    if (!own.quiet && !training->resume && s->finetune.weights) {
         user_data_warn_columns(s->finetune.weights, training->data.opened);
+        division_report_weights(s->finetune.weights, training->data.opened);
+    }
     training->train = &training->data.train.source;
     training->test = &training->data.test.source;
 done:

@@ -103,6 +103,9 @@ class Parts(WithTables):
         for split, said in (("0.3", False), ("0.5", True)):
             errors = self.good("eval", *words, "--split", split).errors
             self.assertEqual("warning: --split 0.5 is not that of the training of m.safetensors, 0.3" in errors, said, errors)
+        for division, said in ((("--split", "0.3", "--seed", "5"), False), (("--split", "0.3"), True), (("--seed", "5", "--folds", "2"), True)):
+            errors = self.train("--steps", "1", *WEIGHTS, *division).errors
+            self.assertEqual("warning: m.safetensors was trained on as many samples, divided by --split 0.3 --seed 5: if" in errors, said, errors)
         self.assertRegex(self.good("eval", *words[:-1], "--part", "all").output, r"worst: row \d+: \w+ taken for \w+")
         self.assertRegex(self.good("infer", *words[:-1], "--part", "all").output, r"(?m)^149 \w+ [01]\.\d{4}  row 150$")
 

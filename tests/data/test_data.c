@@ -294,7 +294,7 @@ START_TEST(json_names_the_classes)
     char *text = tutti_data_json(data);
     ck_assert_str_eq(text,
         "{\"kind\":\"images\",\"shape\":[3,8,8],\"bytes\":true,\"mean\":[0.5,0.25,0.5],\"std\":[1.0,2.0,4.0],"
-        "\"classes\":[\"a\",\"b\",\"c\"],\"split\":0.0,\"seed\":7,\"divided\":{\"train\":3,\"val\":3}}");
+        "\"classes\":[\"a\",\"b\",\"c\"],\"split\":0.0,\"seed\":7,\"divided\":{\"train\":3,\"val\":3,\"all\":6}}");
     free(text);
     tutti_data_free(data);
     options.normalise = "0.5/1";
