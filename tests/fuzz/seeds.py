@@ -103,21 +103,44 @@ def write_rows(folder):
 def write_tables(folder):
     folder.mkdir(parents=True)
     texts = [b"a,b,c\n1,2,3\n4,5.5e1,-6\n", b"1;2;x\r\n3;4;y\r\n\r\n5;6;x", b"\xef\xbb\xbf\"a\"\t\"b \"\"c\"\"\"\n1\t2\n", b",a,b\n0,1,NA\n1,2,3\n",
-             b"a,b\n1,2\n,3\n1,nan\n1e999,0x1\n"]
+             b"a,b\n1,2\n,3\n1,nan\n1e999,0x1\n", b",red,x\n3,blue,y\n4,red,y\n5,red,x\n", b",1,2\n0,5,6\n1,7,8\n",
+             b"day,time,share,big,comma,ok,kind\n2001-12-31,14:30,12 %,\"1,234.5\",\"1,5\",yes,a\n2001-02-03,15:00,1%,\"2,000\",\"2,25\",no,b\n"
+             b"31.12.2001,x,?,\"1,000\",-,NO,a\n2001-01-05,23:59,3 %,\"1,001\",\"0,5\",yes,\n"]
     for place, text in enumerate(texts):
-        for options in range(8):
+        for options in (*range(8), 16, 17, 32, 48):
             (folder / f"{place}-{options}").write_bytes(bytes([options]) + text)
 
 
 def write_recordings(folder):
     folder.mkdir(parents=True)
-    for code, bits, channels in ((1, 8, 1), (1, 16, 2), (1, 24, 1), (1, 32, 1), (3, 32, 1), (3, 64, 2), (0xfffe, 16, 1)):
+    for code, bits, channels in ((1, 8, 1), (1, 16, 2), (1, 24, 1), (1, 32, 1), (3, 32, 1), (3, 64, 2), (0xfffe, 16, 1), (6, 8, 1), (7, 8, 2)):
         frame = channels * bits // 8
         head = struct.pack("<HHIIHH", code, channels, 8000, 8000 * frame, frame, bits)
         if code == 0xfffe:
             head += struct.pack("<HHI", 22, bits, 4) + struct.pack("<H", 1) + bytes(14)
         chunks = b"WAVEfmt " + struct.pack("<I", len(head)) + head + b"LIST\3\0\0\0abc\0data" + struct.pack("<I", 4 * frame) + bytes(4 * frame)
         (folder / f"{code}-{bits}").write_bytes(b"RIFF" + struct.pack("<I", len(chunks)) + chunks)
+
+
+def write_decoded(folder):
+    """Answers of a decoder, after the begin of a file: pictures of all rows of pixels, and recordings. A last ! cuts them short."""
+    folder.mkdir(parents=True)
+    def put(name, first, data, status=0, row=0, width=0, height=0, turned=1, rate=0, channels=0, frames=0, text=b""):
+        answer = struct.pack("<IIiiiiiiq160s", status, row, width, height, turned, rate, channels, 0, frames, text)
+        (folder / name).write_bytes(bytes([first]) + bytes(16) + answer + data)
+    for row in range(1, 6):
+        for kind in range(4):
+            put(f"picture-{row}-{kind}", kind << 1 | 16 * (row & 1), bytes(range(200)), row=row, width=9, height=7, turned=row + kind)
+    put("mask", 32, bytes(range(63)), row=1, width=9, height=7)
+    put("short", 0, b"abc!", row=3, width=9, height=7)
+    put("refused", 2, b"", status=1, text=b"it is damaged")
+    put("memory", 4, b"", status=2, text=b"128 MiB")
+    put("nonsense", 0, b"", row=9, width=-3, height=1 << 30, turned=77)
+    samples = struct.pack("<64f", *(math.sin(i) for i in range(64)))
+    for name, rate, frames, data in (("same", 8000, 3000, samples), ("faster", 44100, 9000, samples), ("long", 11025, 1 << 58, samples),
+                                     ("cut", 8000, 5000, samples + b"!"), ("infinite", 8000, 5000, samples + struct.pack("<f", math.inf)),
+                                     ("none", 8000, 0, b""), ("slow", 1, 9, samples)):
+        put(f"sound-{name}", 128, data, rate=rate, channels=1, frames=frames)
 
 
 def write_tar(folder):
@@ -198,4 +221,5 @@ write_saved(to / "saved")
 write_rows(to / "arrays")
 write_tables(to / "tables")
 write_recordings(to / "recordings")
+write_decoded(to / "decoded")
 write_tar(to / "tar")
