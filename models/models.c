@@ -38,6 +38,7 @@ static const struct model models[] = {
         .weight_decay = 0.3f,
         .table_rate = 0.001f,
         .table_weight_decay = 0.3f,
+        .few_epochs = 40,
         .batch = 64,
         .build = model_tabular,
         .build_for = model_tabular_for },

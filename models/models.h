@@ -10,6 +10,9 @@ enum model_input {
 };
 
 enum { MODEL_CODES = 64 };
+/* To predict a number from fewer training samples, networks for tables may have more dropout, and train longer for it.
+ */
+enum { MODEL_FEW_SAMPLES = 300 };
 
 /* What networks depend on besides the shape of their inputs. */
 struct model_facts {
@@ -32,6 +35,7 @@ struct model {
     float learning_rate, momentum, weight_decay;
     /* For tables, by AdamW; rate 0: tables are trained as other data. */
     float table_rate, table_weight_decay;
+    int64_t few_epochs; /* ... to predict a number from less than MODEL_FEW_SAMPLES rows; 0: as from more */
     int64_t batch;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */

@@ -9,14 +9,15 @@
 enum { WIDTH = 256, BLOCKS = 2, HINGES = 8, MOST_COLUMNS = 128 };
 
 /* Probabilities: many numbers to predict are not learned by heart, and dropout would blur them; classes are, if they
- * are often wrong. */
+ * are often wrong. Numbers of few samples are, too. */
 struct dropouts {
     float columns, units;
 };
-enum { FEW_SAMPLES = 2000, MANY_SAMPLES = 10000 };
+enum { SOME_SAMPLES = 2000, MANY_SAMPLES = 10000 };
 static struct dropouts choose_dropouts(int64_t samples, int classes)
 {
-    if (samples < FEW_SAMPLES) return (struct dropouts) { 0.1f, 0.2f };
+    if (samples < MODEL_FEW_SAMPLES && classes == 1) return (struct dropouts) { 0.1f, 0.5f };
+    if (samples < SOME_SAMPLES) return (struct dropouts) { 0.1f, 0.2f };
     return (struct dropouts) { 0, samples >= MANY_SAMPLES && classes == 1 ? 0.05f : 0.2f };
 }
 

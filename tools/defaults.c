@@ -31,8 +31,9 @@ static int64_t table_batch(int64_t samples)
     return batch;
 }
 
-static int64_t table_epochs(int64_t samples, int64_t batch)
+static int64_t table_epochs(const struct model *model, const tutti_data_info *info, int64_t samples, int64_t batch)
 {
+    if (model->few_epochs && info->classes == 0 && samples < MODEL_FEW_SAMPLES) return model->few_epochs;
     const int64_t steps = (samples + batch - 1) / batch, rows = samples / TABLE_ROWS_OF_BATCH;
     const int64_t most = clamp(rows, TABLE_FEW_EPOCHS, TABLE_MOST_EPOCHS);
     return clamp(TABLE_STEPS / steps, TABLE_LEAST_EPOCHS, most);
@@ -72,8 +73,8 @@ static void choose_adamw(const struct defaults_options *o, const struct model *m
     }
 }
 
-static void choose_for_table(
-    const struct defaults_options *o, const struct model *model, int64_t samples, struct text *line)
+static void choose_for_table(const struct defaults_options *o, const struct model *model, const tutti_data_info *info,
+    int64_t samples, struct text *line)
 {
     if (!o->training->batch) {
         const int64_t batch = table_batch(samples);
@@ -81,7 +82,7 @@ static void choose_for_table(
         text_append(line, " --batch %lld", (long long)o->training->batch);
     }
     if (!o->fitting->epochs && !o->fitting->steps) {
-        o->fitting->epochs = table_epochs(samples, o->training->batch);
+        o->fitting->epochs = table_epochs(model, info, samples, o->training->batch);
         text_append(line, " --epochs %lld", (long long)o->fitting->epochs);
     }
     if (takes_adamw(o))
@@ -101,7 +102,7 @@ char *defaults_choose(
     tutti_fitting *fitting = o->fitting;
     struct text line = { 0 };
     if (model->table_rate > 0 && !strcmp(info->kind, "table"))
-        choose_for_table(o, model, samples, &line);
+        choose_for_table(o, model, info, samples, &line);
     else
         choose_optimizer(o, model);
     if (!o->training->batch) o->training->batch = model->batch < samples ? model->batch : samples;
