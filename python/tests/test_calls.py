@@ -22,6 +22,9 @@ WRONG = [
     (tutti.UnsupportedError, lambda: tutti.Network().op("no_such_operation", 1.0)),
     (ValueError, lambda: layer(3).network.op("add", layer(3), layer(3))),
     (ValueError, lambda: tutti.pool(layer(3, 8, 8), "largest", 2)),
+    (ValueError, lambda: tutti.normalise(layer(3, 8, 8), mean=[1, 2, 3], std=[1, 2])),
+    (ValueError, lambda: tutti.Network().parameter("p", (3, 4), values=[1, 2])),
+    (ValueError, lambda: tutti.dense(layer(3), 2, weight=layer(2, 3))),
     (ValueError, lambda: layer(1, 2, 3, 4, 5, 6, 7, 8)),
     (ValueError, lambda: layer(1, 2, 3, 4, 5, 6, 7, 8, 9)),
     (KeyError, lambda: layer(3, dtype="complex64")),
@@ -71,6 +74,8 @@ def test_wrong_trainings(small):
     for kind, options in TRAINER:
         with pytest.raises(kind):
             make(**options)
+    with pytest.raises(ValueError, match="shares"):
+        make(shares=[1.0] * 99).step(x, y)
     trainer = make(batch_size=32)
     for number, (kind, call) in enumerate(FEEDS):
         with pytest.raises(kind):

@@ -35,8 +35,12 @@ def enum(kind, word):
     return words_of(kind)[word]
 
 
-def path_of(path):
-    return os.fsencode(path)
+def encoded(text):
+    """A text or a path as the library reads it."""
+    made = text.encode() if isinstance(text, str) else os.fsencode(text)
+    if b"\0" in made:
+        raise ValueError("a text has a zero character")
+    return made
 
 
 def sizes_of(shape):
@@ -47,11 +51,18 @@ def shape_of(shape):
     return tuple(shape.sizes[0:shape.rank])
 
 
+def c_of(tensor):
+    if not hasattr(tensor, "c"):
+        raise TypeError(f"a tensor is needed, not {type(tensor).__name__}")
+    return tensor.c
+
+
 class Options:
     """A struct of options, with what its pointers lead to. Members are Python's values; None and what is not given is zero."""
 
-    def __init__(self, kind, members):
-        self.struct, self.kept, self.outs = ffi.new(kind + " *"), [], []
+    def __init__(self, kind, members, tensor=None, lengths=()):
+        """lengths: those of arrays whose number of elements no member says."""
+        self.struct, self.kept, self.tensor, self.lengths = ffi.new(kind + " *"), [], tensor or c_of, dict(lengths)
         self.fields = dict(ffi.typeof(kind).fields)
         if "size" in self.fields:
             self.struct.size = ffi.sizeof(kind)
@@ -86,23 +97,28 @@ class Options:
     def pointer(self, name, kind, value):
         item = kind.item.cname.removesuffix(" const").removeprefix("struct ")
         if item == "char":
-            return self.keep(ffi.new("char[]", os.fsencode(value)))
+            return self.keep(ffi.new("char[]", encoded(value)))
         if item == "tutti_tensor":
             tensors = value if isinstance(value, (list, tuple)) else [value]
-            self.count(name, len(tensors))
-            return self.keep(ffi.new("tutti_tensor[]", [tensor.c for tensor in tensors]))
+            if not self.count(name, len(tensors)) and len(tensors) != 1:
+                raise ValueError(f"{name} is one tensor")
+            return self.keep(ffi.new("tutti_tensor[]", [self.tensor(tensor) for tensor in tensors]))
         if item in ("float", "double"):
             array = self.keep(numpy.ascontiguousarray(value, "float32" if item == "float" else "float64").reshape(-1))
-            self.count(name, array.size)
+            if not self.count(name, array.size) and array.size != self.lengths.get(name):
+                raise ValueError(f"{name} has {array.size} numbers; {self.lengths.get(name, 'none')} are needed")
             return self.keep(ffi.from_buffer(item + "[]", array))
         raise TypeError(f"{name} cannot be {type(value).__name__}")
 
     def count(self, name, number):
-        """Tells how many elements an array has, where a member of the options says that."""
+        """Tells how many elements an array has. Returns whether a member of the options does."""
         for candidate in (name.removesuffix("es") + "_count", name.removesuffix("s") + "_count", "channels"):
             if candidate in self.fields:
+                if getattr(self.struct, candidate) not in (0, number):
+                    raise ValueError(f"{name} has {number} elements, another array has {getattr(self.struct, candidate)}")
                 setattr(self.struct, candidate, number)
-                return
+                return True
+        return False
 
 
 class Call:
@@ -123,6 +139,8 @@ class Call:
     def tensor(self, x):
         """A tensor; numbers and arrays become constants."""
         if not hasattr(x, "c"):
+            if self.network is None:
+                raise TypeError(f"a tensor is needed, not {type(x).__name__}")
             x = self.network.constant(x)
         if x.network is not self.network:
             raise ValueError("the tensors are of different networks")
@@ -151,7 +169,7 @@ class Call:
     def text(self, text):
         if text is None:
             return ffi.NULL
-        self.kept.append(ffi.new("char[]", text.encode()))
+        self.kept.append(ffi.new("char[]", encoded(text)))
         return self.kept[-1]
 
     def out(self, wanted):
@@ -163,8 +181,8 @@ class Call:
 
     enum = staticmethod(enum)
 
-    def options(self, kind, **members):
-        self.kept.append(Options(kind, members))
+    def options(self, kind, lengths=(), /, **members):
+        self.kept.append(Options(kind, members, self.tensor, lengths))
         return self.kept[-1].struct
 
     def add(self, function, *arguments):

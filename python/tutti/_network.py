@@ -1,9 +1,10 @@
 """Networks and their tensors."""
 import contextlib
+import math
 
 import numpy
 
-from ._call import DTYPES, NUMPY, Call, Options, enum, path_of, shape_of, sizes_of
+from ._call import DTYPES, NUMPY, Call, Options, enum, encoded, shape_of, sizes_of
 from ._handle import Handle, UseLock
 from ._native import ffi, lib
 from ._runtime import default_runtime
@@ -104,8 +105,8 @@ class Network(Handle):
 
     def parameter(self, name, shape, **options):
         """A parameter, for layers' `weight` and `bias` and for operations: init, init_scale, fan_in, fan_out, values, frozen."""
-        call = Call(self)
-        return call.add(lib.tutti_parameter_sized, call.text(name), *call.sizes(shape), call.options("tutti_parameter_options", **options))
+        call, lengths = Call(self), {"values": math.prod(sizes_of(shape))}
+        return call.add(lib.tutti_parameter_sized, call.text(name), *call.sizes(shape), call.options("tutti_parameter_options", lengths, **options))
 
     def find_parameter(self, name):
         """The parameter of this name, for example to share a layer's."""
@@ -124,7 +125,7 @@ class Network(Handle):
     @contextlib.contextmanager
     def scope(self, prefix):
         """Layers within it have names that begin with "prefix."."""
-        lib.tutti_scope_push(self.pointer, prefix.encode())
+        lib.tutti_scope_push(self.pointer, encoded(prefix))
         try:
             yield self
         finally:
@@ -133,7 +134,7 @@ class Network(Handle):
     def output(self, tensor, name=None):
         """Makes a tensor an output of the network: what trainers train and predict."""
         if name is not None:
-            check(lib.tutti_output(self.pointer, name.encode(), tensor.c))
+            check(lib.tutti_output(self.pointer, encoded(name), tensor.c))
         self.named.append(tensor)
         return tensor
 
@@ -157,10 +158,10 @@ class Network(Handle):
 
     def freeze(self, pattern):
         """Parameters that match, as "backbone.*", do not train."""
-        check(lib.tutti_freeze(self.pointer, pattern.encode()))
+        check(lib.tutti_freeze(self.pointer, encoded(pattern)))
 
     def unfreeze(self, pattern):
-        check(lib.tutti_unfreeze(self.pointer, pattern.encode()))
+        check(lib.tutti_unfreeze(self.pointer, encoded(pattern)))
 
     def layers(self):
         """(name, operation, shape of a sample, parameters) of each layer."""
@@ -194,11 +195,11 @@ def load(path, *, input=None, runtime=None, sizes=None, note=None, **options):
     network.runtime = runtime or default_runtime()
     given = Options("tutti_onnx_options", {"input": input, **options})
     if sizes:
-        names = [given.keep(ffi.new("char[]", name.encode())) for name in sizes]
+        names = [given.keep(ffi.new("char[]", encoded(name))) for name in sizes]
         given.struct.sizes = given.keep(ffi.new("tutti_onnx_size[]", [{"name": name, "size": size} for name, size in zip(names, sizes.values())]))
         given.struct.size_count = len(sizes)
     found = ffi.new("tutti_onnx *", {"size": ffi.sizeof("tutti_onnx")})
-    check(lib.tutti_import_onnx(network.runtime.pointer, path_of(path), given.struct, found))
+    check(lib.tutti_import_onnx(network.runtime.pointer, encoded(path), given.struct, found))
     Handle.__init__(network, found.network, lib.tutti_network_free, network.runtime)
     network.lock, network.defaults, network.last = UseLock(), {}, None
     network.named = [Tensor(network, ffi.new("tutti_tensor *", found.outputs[position])[0]) for position in range(found.output_count)]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy
 
 from . import layers
-from ._call import Options, enum, path_of
+from ._call import Options, enum, encoded
 from ._feeds import Feeds, Port, Source, paired, ports_of
 from ._handle import Handle, taken
 from ._native import ffi, lib
@@ -109,7 +109,9 @@ class Trainer(Handle):
             return super().pointer
 
     def replace(self, options, snapshot):
-        given = Options("tutti_training", options)
+        losses = options.get("losses", ())
+        lengths = {"shares": len(self.network.runtime.devices), "loss_weights": len(losses) if isinstance(losses, (list, tuple)) else 1}
+        given = Options("tutti_training", options, None, lengths)
         made_now = made(lib.tutti_compile(self.network.pointer, self.output.c, given.struct))
         if snapshot is not None:
             check(lib.tutti_snapshot_restore(made_now, snapshot))
@@ -210,20 +212,20 @@ class Trainer(Handle):
         """Saves a checkpoint, NAME.safetensors and NAME.state.safetensors; or weights alone, where the name ends in .safetensors."""
         function = lib.tutti_save_weights if os.fspath(name).endswith(".safetensors") else lib.tutti_save
         with self.lock:
-            check(function(self.pointer, path_of(name)))
+            check(function(self.pointer, encoded(name)))
 
     def load(self, name):
         """Loads what save() saved; fit() then goes on where a checkpoint was saved."""
         function = lib.tutti_load_weights if os.fspath(name).endswith(".safetensors") else lib.tutti_resume
         with self.lock:
-            check(function(self.pointer, path_of(name)))
+            check(function(self.pointer, encoded(name)))
 
     def export(self, path):
         """Writes an ONNX file of the network with the present parameters."""
         with self.lock:
             if lib.tutti_network_output(self.network.pointer, 0, ffi.NULL, ffi.NULL) != lib.TUTTI_OK:
                 check(lib.tutti_output(self.network.pointer, b"output", self.output.c))
-            check(lib.tutti_export_onnx(self.network.pointer, self.pointer, path_of(path), ffi.NULL))
+            check(lib.tutti_export_onnx(self.network.pointer, self.pointer, encoded(path), ffi.NULL))
 
     def why(self, device=0):
         """The kernel of each layer on a device, and why others were refused."""
