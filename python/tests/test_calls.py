@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import tutti
+from tutti import _drivers
 
 
 def layer(*shape, dtype="float32"):
@@ -196,3 +197,12 @@ def test_fork(small):
     os.close(write)
     assert b"fork" in os.read(read, 1000)
     os.close(read)
+
+
+def test_driver_of_pip(tmp_path, monkeypatch):
+    """A driver in the environment of Python is named besides others; the system's loader is kept."""
+    monkeypatch.setenv("OCL_ICD_FILENAMES", "other.so")
+    assert not _drivers.add(tmp_path) and os.environ["OCL_ICD_FILENAMES"] == "other.so"
+    (tmp_path / "libintelocl.so").touch()
+    for _ in range(2):
+        assert _drivers.add(tmp_path) and os.environ["OCL_ICD_FILENAMES"] == f"other.so:{tmp_path}/libintelocl.so"

@@ -8,6 +8,7 @@
 
 Shapes are those of one sample, without the batch. Functions that add layers are in tutti.layers, every operation in
 tutti.ops; both are found in tutti too."""
+from . import _drivers  # noqa: F401, I001: before the library is loaded
 from . import errors, layers, models, ops
 from ._native import ffi, lib
 from ._network import Network, Tensor, load
