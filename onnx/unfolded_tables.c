@@ -143,14 +143,19 @@ static tutti_status add_nodes(
     const size_t inner = axis < 0 ? 1 : inner_of(array, axis);
     const int64_t count = (int64_t)(ties->different * ties->length);
     int64_t *indices = memory_new(array->count, sizeof *indices);
+    int64_t *positions = memory_new((size_t)count, sizeof *positions), made = 0; /* of elements of rows, from 1 on */
     float *floats = memory_new((size_t)count, sizeof *floats);
     char *own = memory_copy_text(tensor->name), *all = memory_format("%s#all", tensor->name);
     char *index = memory_format("%s#index", tensor->name);
-    tutti_status status = indices && floats && own && all && index ? TUTTI_OK : TUTTI_NO_MEMORY;
+    tutti_status status = indices && positions && floats && own && all && index ? TUTTI_OK : TUTTI_NO_MEMORY;
     for (size_t i = 0; status == TUTTI_OK && i < array->count; i++) {
         const size_t column = i / inner % ties->length, row = i / inner / ties->length * inner + i % inner;
-        indices[i] = (int64_t)(ties->class_of[row] * ties->length + column);
-        floats[indices[i]] = array->floats[i];
+        int64_t *position = &positions[ties->class_of[row] * ties->length + column];
+        if (!*position) { /* elements are in the order of their first uses */
+            floats[made] = array->floats[i];
+            *position = ++made;
+        }
+        indices[i] = *position - 1;
     }
     if (status == TUTTI_OK) edit_remove(&u->edit, tensor);
     if (status == TUTTI_OK) status = edit_add_floats(&u->edit, own, 1, &count, floats);
@@ -160,6 +165,7 @@ static tutti_status add_nodes(
         status = edit_add_node(
             &u->edit, "Gather", (const char *const[]) { own, index }, 2, (const char *const[]) { all }, 1, 0);
     free(indices);
+    free(positions);
     free(floats);
     free(own);
     free(all);

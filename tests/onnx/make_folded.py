@@ -187,10 +187,10 @@ class Heads(nn.Module):
 
 
 def heads_of_file(gradients):
-    """Rows in the order of their first uses: by columns of the index, then by heads."""
+    """The elements of each head, in the order of their first uses."""
     positions = numpy.arange(4)
     used = list(dict.fromkeys((positions[None] - positions[:, None] + 3).reshape(-1).tolist()))
-    return {"head.weight": gradients["head.weight"], "head.bias": gradients["head.bias"], "clone": gradients["table"][used]}
+    return {"head.weight": gradients["head.weight"], "head.bias": gradients["head.bias"], "clone": gradients["table"][used].T.copy()}
 
 
 def main():
