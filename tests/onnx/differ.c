@@ -158,6 +158,27 @@ static void keep_warning(void *user, const char *line)
     if (!strncmp(line, "warning: ", 9)) snprintf(s->warnings + length, sizeof s->warnings - length, "%s ", line);
 }
 
+/* Whether a warning says that something was computed from the parameter and others: "computed x from a, b: ". */
+static bool is_computed_with_others(const struct session *s, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = strstr(s->warnings, " computed "); at; at = strstr(at + 1, " computed ")) {
+        const char *from = strstr(at, " from "), *end = from ? strchr(from, ':') : NULL;
+        for (const char *one = from; one && one < end; one = strstr(one + 1, name))
+            if (one > from && (one[-1] == ' ') && (one[length] == ',' || one[length] == ':')) return true;
+    }
+    return false;
+}
+
+/* Whether a warning says that several parameters are in it: "computed name from a, b: ". */
+static bool holds_several(const struct session *s, const char *name)
+{
+    char text[2 * CONFORM_NAME];
+    snprintf(text, sizeof text, " computed %s from ", name);
+    const char *at = strstr(s->warnings, text), *end = at ? strchr(at, ':') : NULL;
+    return end && memchr(at, ',', (size_t)(end - at));
+}
+
 /* Whether a warning says that the parameter does not train, or not everywhere, or that what was computed from it
  * trains, unless the record has the gradient of this. */
 static bool is_told_untrained(const struct session *s, const char *name)
@@ -169,8 +190,8 @@ static bool is_told_untrained(const struct session *s, const char *name)
     if (strstr(s->warnings, text)) return true;
     snprintf(text, sizeof text, " from %s: ", name);
     const char *end = strstr(s->warnings, text), *begin = end;
-    while (begin && begin > s->warnings && begin[-1] != ' ') begin--;
-    if (!end) return false;
+    if (!end) return is_computed_with_others(s, name);
+    while (begin > s->warnings && begin[-1] != ' ') begin--;
     snprintf(label, sizeof label, "%.*s", (int)(end - begin), begin);
     return !record_find(s, "alias.", label);
 }
@@ -230,6 +251,10 @@ static bool check_parameters(struct session *s)
     bool trained;
     for (int i = 0; tutti_parameter_info(s->model.network, i, &name, NULL, &trained) == TUTTI_OK; i++) {
         if (!trained || record_find(s, "optional.", name)) continue;
+        if (holds_several(s, name)) {
+            s->untrained = name;
+            continue;
+        }
         found++;
         if (record_find(s, "gradient.", name) || record_find(s, "alias.", name)) continue;
         extras++;
@@ -319,7 +344,7 @@ static bool compare_all(struct session *s, const char *verdict, const char *kind
         int64_t count = 1;
         for (int k = 0; k < shape.rank; k++) count *= shape.sizes[k];
         if (!record_find(s, kind, name) || (!trained && (s->interprets || !strcmp(verdict, "gradients")))) continue;
-        if (is_told_untrained(s, name)) continue;
+        if (is_told_untrained(s, name) || holds_several(s, name)) continue;
         float *values = memory_new((size_t)count + 1, sizeof *values);
         good = values && failed(s, get(s, name, values, count)) && compare(s, verdict, kind, name, values, count);
         free(values);
