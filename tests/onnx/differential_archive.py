@@ -88,7 +88,12 @@ def stripped(path):
         del node.metadata_props[:]
         for key, value in kept:
             node.metadata_props.add(key=key, value=value)
+    initialisers = {array.name for array in model.graph.initializer}
+    told = [value for value in model.graph.value_info if value.name in initialisers and value.metadata_props]  # what it was folded from
     del model.graph.value_info[:]
+    for value in told:
+        value.ClearField("type")
+        model.graph.value_info.append(value)
     return model.SerializeToString()
 
 
