@@ -267,7 +267,8 @@ tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const
     struct array *array = NULL;
     bool done = false;
     tutti_status status = read_sources(u, tensor->name, folded_from, &s);
-    if (status == TUTTI_OK && s.parameters) status = read_floats(u, tensor, &array);
+    const bool possible = s.parameters > 1 || (s.parameters && (s.expands || s.looks_up)); /* others are not read */
+    if (status == TUTTI_OK && possible) status = read_floats(u, tensor, &array);
     if (status == TUTTI_OK && array && array->count > 1) {
         status = unfold_expansion(u, tensor, &s, array, &done);
         if (status == TUTTI_OK && !done) status = unfold_first_step(u, tensor, &s, array, &done);
