@@ -1,6 +1,7 @@
 """Training by the command: its lines, saving, resuming, interrupting."""
 import json
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -126,11 +127,20 @@ class Training(harness.CommandTest):
 
 
 class Resuming(harness.CommandTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.undisturbed = cls()
+        cls.undisturbed.setUp()
+        cls.addClassCleanup(cls.undisturbed.doCleanups)
+        data = harness.write_mnist(cls.undisturbed.folder / "data")
+        cls.common = ("train", "mlp", "--data", data, "--batch", "40", "--optimizer", "adam")
+        cls.undisturbed.good(*cls.common, "--epochs", "6", "--save", "whole")
+
     def setUp(self):
         super().setUp()
-        self.data = harness.write_mnist(self.folder / "data")
-        self.common = ("train", "mlp", "--data", self.data, "--batch", "40", "--optimizer", "adam")
-        self.good(*self.common, "--epochs", "6", "--save", "whole")
+        if self is not self.undisturbed:
+            for file in self.undisturbed.folder.glob("whole.*"):
+                shutil.copy(file, self.folder)
 
     def test_after_an_epoch(self):
         self.good(*self.common, "--epochs", "2", "--save", "part")
@@ -263,7 +273,7 @@ class Bench(harness.CommandTest):
         self.bench("linear", "--batch", "4", "--steps", "2")
 
     def test_classes_for_each_pixel(self):
-        self.bench("unet", "--input", "1x16x17", "--classes", "3", "--batch", "2", "--steps", "1", "--warm-up", "0")
+        self.bench("unet", "--input", "3x16x17", "--classes", "2", "--batch", "4", "--steps", "1", "--warm-up", "0")
 
     def test_seconds(self):
         line = self.bench("linear", "--batch", "4", "--steps", "2", "--seconds", "0.2")
@@ -274,7 +284,7 @@ class Bench(harness.CommandTest):
 
 
 class Show(harness.CommandTest):
-    PARAMETERS = {"linear": 2, "mlp": 669706, "lenet": 454922, "resnet18": 11689512, "mobilenet_v2": 3504872}
+    PARAMETERS = {"linear": 2, "mlp": 669706, "lenet": 454922, "mobilenet_v2": 3504872}
 
     def test_parameters(self):
         for model, parameters in self.PARAMETERS.items():
