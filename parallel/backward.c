@@ -1,5 +1,6 @@
 #include "parallel/backward.h"
 
+#include "base/clock.h"
 #include "base/floats.h"
 #include "base/memory.h"
 #include "base/threads.h"
