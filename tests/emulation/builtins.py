@@ -2,12 +2,13 @@
 
 POCL reads the 24,000 functions of it, half a second, in each process that builds a kernel. The copy in FOLDER has those whose
 name is a word of a text that tests build, and what they call; builtins.c opens it in place of the library. Where POCL
-is another one, there is no copy, and POCL reads its own."""
+is not of the release of which is known what else it looks for, there is no copy, and POCL reads its own."""
 import ctypes
 import pathlib
 import re
 import sys
 
+RELEASE = "/libpocl.so.2.10."  # POCL 3.1
 FOLDERS = ("clkernels", "layers", "plan", "runtime", "tests")
 LIBRARIES = ("libclblast.so.1", "libclFFT.so.2")  # have texts of their own
 WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
@@ -26,6 +27,7 @@ class Llvm:
     """The LLVM that POCL brings along."""
     def __init__(self):
         self.loaded = ctypes.CDLL("libpocl.so.2", mode=ctypes.RTLD_GLOBAL)
+        if RELEASE not in pathlib.Path("/proc/self/maps").read_text(): raise OSError("POCL is of another release")
 
     def __getattr__(self, name):
         function = getattr(self.loaded, "LLVM" + name)
@@ -94,6 +96,7 @@ def main():
     source, folder = map(pathlib.Path, sys.argv[1:])
     flags = pathlib.Path("/proc/cpuinfo").read_text().split()
     kind = "avx512" if "avx512f" in flags else "avx2" if "avx2" in flags else "none"
+    for old in folder.glob("kernel-*.bc"): old.unlink()
     try:
         llvm = Llvm()
         libraries = [path for path in pathlib.Path("/usr/share/pocl").glob(f"kernel-*-{kind}.bc")]
