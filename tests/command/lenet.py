@@ -39,7 +39,7 @@ class Lenet(harness.CommandTest):
         self.assertGreater(self.train(FILE, "--epochs", 3, "--lr", 0.05)["test_accuracy"], 0.95)
 
     def killed(self, *options):
-        like = (FILE, *DATA, "--epochs", 3, *options)
+        like = (FILE, *DATA, "--epochs", 2, *options)
         self.good("train", *like, "--save", "whole")
         process = self.start("train", *like, "--save", "part", "--json")
         process.stdout.readline()

@@ -144,25 +144,27 @@ class WrongUse(harness.CommandTest):
 
     def test_names_of_checkpoints(self):
         """NAME, NAME.safetensors and NAME.state.safetensors are one checkpoint, for --resume and for --weights."""
-        self.good("train", "mlp", "--steps", "1", "--save", "m")
-        results = {name: self.good("eval", "mlp", "--weights", name, "--json").lines()[0]["loss"]
+        data = ("--data", harness.write_mnist(self.folder / "data"))
+        self.good("train", "mlp", *data, "--steps", "1", "--save", "m")
+        results = {name: self.good("eval", "mlp", *data, "--weights", name, "--json").lines()[0]["loss"]
                    for name in ("m", "m.safetensors", "m.state.safetensors", self.folder / "m")}
         self.assertEqual(len(set(results.values())), 1, results)
         (self.folder / "m").mkdir()
-        self.good("train", "mlp", "--steps", "1", "--weights", "m")
+        self.good("train", "mlp", *data, "--steps", "1", "--weights", "m")
         self.good("export", "mlp", "--weights", "m.state.safetensors", "--output", "m.onnx")
         before = self.pair("m")
         for name in ("m", "m.safetensors", "m.state.safetensors"):
             for end, content in zip((".safetensors", ".state.safetensors"), before):
                 (self.folder / f"m{end}").write_bytes(content)
-            self.good("train", "mlp", "--steps", "1", "--resume", name, "--save", "n")
+            self.good("train", "mlp", *data, "--steps", "1", "--resume", name, "--save", "n")
             results[name] = self.pair("n")
         self.assertEqual(results["m"], results["m.safetensors"])
         self.assertEqual(results["m"], results["m.state.safetensors"])
 
     def test_first_past_the_end(self):
-        self.good("train", "mlp", "--steps", "1", "--save", "m")
-        self.refused(2, ["--first", "2000"], "infer", "mlp", "--weights", "m.safetensors", "--first", "2000")
+        data = ("--data", harness.write_mnist(self.folder / "data"))
+        self.good("train", "mlp", *data, "--steps", "1", "--save", "m")
+        self.refused(2, ["--first", "50"], "infer", "mlp", *data, "--weights", "m.safetensors", "--first", "50")
 
 
 class Operations(harness.CommandTest):
