@@ -158,19 +158,22 @@ START_TEST(gradients_can_be_changed)
 }
 END_TEST
 
-/* y = W x + b with the mean squared error, whose gradient with respect to x is known. */
+/* y = W x + b with the mean squared error, whose gradient with respect to x is known; also where values are stored as
+ * bfloat16. */
 START_TEST(inputs_have_gradients)
 {
     enum { OUTPUTS = 3 };
     static float wanted[STEP_SAMPLES * OUTPUTS], y[STEP_SAMPLES * OUTPUTS], weights[OUTPUTS * PIXELS],
         gradient[STEP_SAMPLES * PIXELS];
-    const struct way *way = &training_ways[_i];
+    const bool rounded = _i / WAYS;
+    const struct way *way = &training_ways[_i % WAYS];
     struct session session = { .runtime = session_runtime(way->devices, way->apart) };
     session.network = tutti_network_new(session.runtime);
     const tutti_tensor x = tutti_input(session.network, "x", TUTTI_SHAPE(PIXELS));
     const tutti_tensor output = tutti_dense(session.network, x, OUTPUTS, &(tutti_dense_options) { .name = "fc" });
     tutti_training training = way->training;
     training.loss = TUTTI_MSE;
+    training.precision = rounded ? TUTTI_BF16 : TUTTI_FP32;
     training.batch = STEP_SAMPLES;
     training.gradient_inputs = &x;
     training.gradient_input_count = 1;
@@ -188,7 +191,7 @@ START_TEST(inputs_have_gradients)
             for (int k = 0; k < OUTPUTS; k++)
                 sum += 2 * (double)(y[n * OUTPUTS + k] - wanted[n * OUTPUTS + k]) * (double)weights[k * PIXELS + i] /
                     (STEP_SAMPLES * OUTPUTS);
-            ck_assert_double_eq_tol(gradient[n * PIXELS + i], sum, 1e-6);
+            ck_assert_double_eq_tol(gradient[n * PIXELS + i], sum, rounded ? 1e-3 : 1e-6);
         }
     fails_with(tutti_get_input_gradient(session.trainer, x, gradient, 3), TUTTI_INVALID, "elements");
     fails_with(tutti_get_input_gradient(session.trainer, output, gradient, 3), TUTTI_INVALID, "none of");
@@ -378,7 +381,7 @@ Suite *suite_between(void)
     tcase_add_test(cases, same_bytes_of_several_devices);
     add_cases(cases, backward_gives_gradients, WAYS);
     add_cases(cases, gradients_can_be_changed, 2);
-    add_cases(cases, inputs_have_gradients, WAYS);
+    add_cases(cases, inputs_have_gradients, 2 * WAYS);
     add_cases(cases, states_move_a_training, 2 * TRAININGS);
     tcase_add_test(cases, groups_change);
     add_cases(cases, devices_fail_in_backward, 2);
