@@ -12,11 +12,14 @@ class Port:
     """An input of a network, or the targets of its loss: name, type, shape of a sample."""
 
     def __init__(self, name, dtype, shape, is_targets=False):
-        self.name, self.dtype, self.shape, self.is_targets = name, dtype, shape, is_targets
+        self.name, self.dtype, self.shape, self.is_targets = name, dtype, tuple(shape), is_targets
+        self.c_name, self.numpy = ffi.new("char[]", name.encode()), numpy.dtype(dtype)
 
     def array(self, given):
         """The array as the library reads it: contiguous, of the input's type and shape. Values must fit the type."""
         array = numpy.asarray(given)
+        if array.dtype == self.numpy and array.shape[1:] == self.shape and array.flags.c_contiguous and array.ndim:
+            return array
         if array.dtype.kind not in "biuf":
             raise TypeError(f'"{self.name}" takes numbers, not {array.dtype}')
         if self.dtype != "float32" and self.dtype != "bool" and array.dtype.kind == "f":
@@ -44,7 +47,7 @@ class Port:
         raise ValueError(f'"{self.name}" takes samples of the shape {list(self.shape)}; the array is {list(array.shape)}, with the samples first')
 
     def length(self, array):
-        return next((size for wanted, size in zip(self.shape, array.shape[1:]) if wanted == -2), 0)
+        return array.shape[1 + self.shape.index(-2)] if -2 in self.shape else 0
 
 
 def ports_of(network):
@@ -73,15 +76,14 @@ class Feeds:
     """tutti_feed[] of arrays, which it holds."""
 
     def __init__(self, pairs):
-        self.pairs, self.kept = pairs, []
+        self.pairs = pairs      # which own what the feeds lead to
         counts = {len(array) for _, array in pairs}
         if len(counts) != 1:
             raise ValueError("the arrays have different numbers of samples: " + ", ".join(f"{port.name} {len(array)}" for port, array in pairs))
         self.samples, self.count = counts.pop(), len(pairs)
         self.array = ffi.new("tutti_feed[]", self.count)
         for feed, (port, array) in zip(self.array, pairs):
-            self.kept += [ffi.new("char[]", port.name.encode()), ffi.from_buffer("char[]", array.reshape(-1).view("uint8"))]
-            feed.name, feed.data = self.kept[-2:]
+            feed.name, feed.data = port.c_name, ffi.cast("void *", array.__array_interface__["data"][0])
             feed.dtype, feed.length = DTYPES[array.dtype.name], port.length(array)
 
     @property

@@ -156,7 +156,7 @@ class Trainer(Handle):
         for failure in (run.failure, test and test.failure):
             if failure is not None:
                 raise failure
-        if not run.ended:
+        if not run.ended or status != lib.TUTTI_CANCELLED:
             check(status)
         return run.history
 
@@ -272,6 +272,8 @@ class Run:
 def call_tutti_fitting_progress(user, progress):
     run, end = ffi.from_handle(user), False
     try:
+        if not run.verbose and not progress.end_of_epoch:
+            return 0 if ENDS else None
         end = run.progress(progress)
     except BaseException as failure:    # KeyboardInterrupt too: it is raised again when the library has returned
         run.failure, end = failure, True
