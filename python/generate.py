@@ -17,7 +17,13 @@ DEFAULTS = {"name": None, "epsilon": 0.0, "axis": -1, "transpose_a": False, "tra
             "attributes": None, "indices": False}
 INTEGERS = {"int", "int32_t", "int64_t", "uint64_t", "size_t"}
 HEAD = '''"""Functions that add layers, made from the headers (python/generate.py): do not edit."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from ._call import Call, lib
+from ._network import Network, Tensor
 
 
 '''
@@ -67,6 +73,7 @@ class Layers:
     def __init__(self, interface):
         self.structs = {struct["name"]: struct for struct in interface["structs"]}
         self.enums = {enum["name"] for enum in interface["enums"]}
+        self.scalars = dict.fromkeys(INTEGERS, "int") | {"bool": "bool", "float": "float", "double": "float", "tutti_tensor": "Tensor | Any"}
         self.functions = interface["functions"]
         self.names = {function["name"] for function in self.functions}
 
@@ -77,16 +84,30 @@ class Layers:
         twin = function["name"][:-6]    # the variant with a pointer to sizes, of one with a tutti_shape
         return parameters[0]["type"] == {"name": "tutti_network", "pointers": 1} and not (function["name"].endswith("_sized") and twin in self.names)
 
+    def hint(self, kind):
+        """The type of a value in Python, for a reader and for type checkers."""
+        if kind["name"] in self.enums:
+            word = "str | int"
+            return f"{word} | Sequence[{word}] | None" if "array" in kind else f"{word} | None"
+        if kind["name"] == "char":
+            return "str | None"
+        if kind["name"] == "tutti_shape":
+            return "int | Sequence[int]"
+        one = self.scalars[kind["name"]]
+        if "array" in kind:
+            return f"{one} | Sequence[{one}] | None"
+        return one if not kind.get("pointers") else "Tensor | Any | None" if kind["name"] == "tutti_tensor" else f"Sequence[{one}] | None"
+
     def option(self, struct, number):
         """A member of options: (argument with its default, how the call gets it)."""
         member = struct["members"][number]
         name, kind = member["name"], member["type"]
         if kind.get("pointers") and kind["name"] == "tutti_tensor" and not kind.get("const"):
-            return f"{name}=False", f"call.out({name})"
+            return f"{name}: bool = False", f"call.out({name})"
         if kind["name"] in self.enums and "array" not in kind:
-            return f"{name}=None", f'call.enum("{kind["name"]}", {name})'
+            return f"{name}: {self.hint(kind)} = None", f'call.enum("{kind["name"]}", {name})'
         default = None if kind.get("pointers") or "array" in kind else "False" if kind["name"] == "bool" else 0 if kind["name"] in INTEGERS else 0.0
-        return f"{name}={default}", name
+        return f"{name}: {self.hint(kind)} = {default}", name
 
     def options(self, struct):
         arguments, values = [], []
@@ -101,7 +122,7 @@ class Layers:
 
     def function(self, function):
         """The text of a Python function."""
-        positional, named, values, tensors, skip = [], [], [], [], False
+        positional, named, values, tensors, skip, result = [], [], [], [], False, "Tensor"
         parameters = function["parameters"][1:]
         for number, parameter in enumerate(parameters):
             name, kind = parameter["name"], parameter["type"]
@@ -112,15 +133,17 @@ class Layers:
             if pointed and kind["name"].endswith("_options"):
                 more, given = self.options(self.structs[kind["name"]])
                 named += more
+                result = "Any" if any("call.out(" in value for value in given) else result
                 values.append(f'call.options("{kind["name"]}", {", ".join(given)})')
                 continue
+            hint = self.hint(kind)
             if pointed and kind["name"] == "tutti_tensor" and is_array:
-                value, skip = f"*call.tensors({name})", True
+                value, skip, hint = f"*call.tensors({name})", True, "Sequence[Tensor | Any]"
                 tensors.append(f"*{name}")
             elif pointed and kind["name"] == "tutti_tensor":
-                value = f"call.out({name})"
+                value, hint, result = f"call.out({name})", "bool", "Any"
             elif pointed and kind["name"] == "int64_t" and is_array:
-                value, skip = f"*call.sizes({name})", True
+                value, skip, hint = f"*call.sizes({name})", True, "int | Sequence[int]"
             elif pointed and kind["name"] == "char":
                 value = f"call.text({name})"
             elif pointed:
@@ -133,15 +156,18 @@ class Layers:
             else:
                 value = f'call.enum("{kind["name"]}", {name})' if kind["name"] in self.enums else name
             values.append(value)
-            (named if name in DEFAULTS else positional).append(f"{name}={DEFAULTS[name]}" if name in DEFAULTS else name)
+            if name in DEFAULTS:
+                named.append(f"{name}: {hint} = {DEFAULTS[name]}")
+            else:
+                positional.append(f"{name}: {hint.removesuffix(' | None')}")
         if not tensors:
-            positional.insert(0, "network")
+            positional.insert(0, "network: Network")
         signature = ", ".join([*positional, *(["*"] if named else []), *named])
         text = function["text"].replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ").replace("    \n", "\n")
         ending = "\n    " if "\n" in text or text.endswith('"') else ""
         name = function["name"].removeprefix("tutti_")
         made = ", ".join([f"lib.{function['name']}", *values])
-        return (f'def {name}({signature}):\n    """{text}{ending}"""\n'
+        return (f'def {name}({signature}) -> {result}:\n    """{text}{ending}"""\n'
                 f"    call = Call({', '.join(tensors) or 'network'})\n    return call.add({made})\n")
 
     def text(self):
