@@ -56,7 +56,7 @@ static tutti_status import_bytes(const void *data, size_t size)
  */
 
 static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "convolutions", "products", "transformer",
-    "sequences", "volumes", "sizes", "functions", "quantised_blocks" };
+    "sequences", "volumes", "sizes", "functions", "quantised_blocks", "folded_lstm", "folded_tokens", "folded_heads" };
 
 static void read_file(const char *name, unsigned char **data, size_t *size)
 {
