@@ -33,7 +33,7 @@ static tutti_network network = {
 };
 /* The last block is not whole. */
 enum { GROUPS = (TRAINED + PARAMETER_ALIGNMENT - 1) / PARAMETER_ALIGNMENT };
-static const struct optimizer_group groups[GROUPS] = { { 1, 0.1f }, { 0.25f, 0.1f }, { 0.25f, 0.1f }, { 3, 0 },
+static struct optimizer_group groups[GROUPS] = { { 1, 0.1f }, { 0.25f, 0.1f }, { 0.25f, 0.1f }, { 3, 0 },
     { 0.5f, 1.5f } };
 static struct device *device;
 static int steps = STEPS;

@@ -247,7 +247,7 @@ static tutti_status ask_optimizers(const tutti_network *network, const char *nam
         { .optimizer = TUTTI_RMSPROP }, { .optimizer = TUTTI_RMSPROP, .momentum = 0.9f },
         { .optimizer = TUTTI_RMSPROP, .centered = true },
         { .optimizer = TUTTI_RMSPROP, .momentum = 0.9f, .centered = true } };
-    const struct optimizer_group group = { 1, 0 };
+    struct optimizer_group group = { 1, 0 };
     for (size_t i = 0; i < 2 * sizeof trainings / sizeof *trainings; i++) {
         struct optimizer optimizer;
         struct launch_list list;

@@ -294,7 +294,8 @@ START_TEST(devices_fail_in_backward)
         struct replica *replica = &parts.trainer->replicas[broken];
         for (int i = 0; step == STEPS && i < PLAN_CACHE_PLANS; i++) {
             struct plan *plan = replica->plans.plans[i].plan;
-            if (plan && plan->options.mode == PLAN_TRAIN) plan->step.launches[plan->step.count / 2].call = break_down;
+            if (plan && plan->options.mode == PLAN_TRAIN)
+                plan->launches.launches[plan->launches.count / 2].call = break_down;
         }
         backward_and_apply(&parts, step);
     }
