@@ -181,8 +181,14 @@ class Reader:
         self.structs.setdefault(tokens[2], {"name": tokens[2], "kind": "opaque", "typedef": True, "text": text, "header": header.name})
 
     def body(self, header, tokens, text):
-        """typedef struct NAME { ... } NAME; or without the typedef, also an enum."""
+        """typedef struct NAME { ... } NAME; or without the typedef, also an enum; or constants, enum { ... };"""
         words = [token for token in tokens if token != "typedef"]
+        if tokens == ["enum", "{"]:
+            self.constants += [{**constant, "text": constant["text"] or text, "header": header.name} for constant in self.enum_constants(header)]
+            if header.next()[1] != ";":
+                header.fail("an enum without a name ends by no semicolon")
+            header.trailing()
+            return
         if len(words) != 3 or words[0] not in ("struct", "enum"):
             header.fail(f"the type {written(tokens)}")
         kind, name, _ = words

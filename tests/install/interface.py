@@ -17,6 +17,8 @@ struct form {
     int sizes[3], means_count;
     int (*each)(void *user, const form *forms, int count);
 };
+/* Most. */
+enum { FORM_MOST = 4 };
 /* Two
  * lines. */
 TUTTI_API form *form_new(const char *const *names, form_kind kind);
@@ -24,7 +26,7 @@ TUTTI_API form *form_copy(void);
 TUTTI_API void form_free(form *form);
 """
 UNKNOWN = ["#if 1\nint f(int x);\n#endif\n", "int x;\n", "int f(int x) { return x; }\n", "struct a {\n    struct { int b; } c;\n};\n",
-           "typedef int number;\n", "enum { A };\n", "int f(int x[SIZE]);\n", "int f(int x)\n", "struct a {\n    int b : 3;\n};\n",
+           "typedef int number;\n", "enum { A } a;\n", "int f(int x[SIZE]);\n", "int f(int x)\n", "struct a {\n    int b : 3;\n};\n",
            "int f(int x);\nint f(int y);\n", "union a {\n    int b;\n};\n", "typedef enum a { B = 1 << 3 } a;\n", "int f(signed char x, ...);\n"]
 
 
@@ -48,6 +50,7 @@ def forms():
         texts = {function["name"]: function["text"] for function in made["functions"]}
         for right, what in [
                 (constants == {"FORM_A": 0, "FORM_B": 5, "FORM_C": 6} and enum["text"] == "One.", enum),
+                (made["constants"] == [{"name": "FORM_MOST", "value": 4, "text": "Most.", "header": "form.h"}], made["constants"]),
                 (struct["kind"] == "result", struct["kind"]),
                 ([*members] == ["size", "means", "rows", "sizes", "means_count", "each"], [*members]),
                 (members["rows"]["type"] == {"name": "float", "const": True, "pointers": 2}, members["rows"]),
