@@ -425,11 +425,17 @@ static tutti_status ask_losses(void)
         objective->weights[i] = 0.5f;
         objective->losses[objective->loss_count++] = losses[i].id;
     }
+    const tutti_tensor mean = tutti_mean(network, output, NULL);
     TRY(tutti_network_status(network));
     TRY(network_layout(network));
-    TRY(ask_plan(network, &options, NULL));
-    options.mode = PLAN_EVALUATE;
-    TRY(ask_plan(network, &options, NULL));
+    for (int more = 0; more < 2; more++) { /* a plan has at most eight losses */
+        options.mode = PLAN_TRAIN;
+        TRY(ask_plan(network, &options, NULL));
+        options.mode = PLAN_EVALUATE;
+        TRY(ask_plan(network, &options, NULL));
+        objective->losses[0] = mean.id;
+        objective->loss_count = 1;
+    }
 done:
     tutti_network_free(network);
     return status;
