@@ -4,7 +4,7 @@
 The headers are those of this project, in an order in which each follows those that it needs; the parser knows their
 regular style and refuses what it does not know. The result has four lists:
 
-constants   name, value, text
+constants   name, value, text: numbers that are defined, and those of enums without a name
 enums       name, text, typedef; constants: name, value, text
 structs     name, text, kind, typedef; members: name, type, declaration, text. Kinds: "opaque", without members; "options" and
             "result", which begin with `size` (the caller sets the members, or sets `size` and the function the others);

@@ -9,7 +9,8 @@ def make(model):
         network = Network(runtime)
         x = network.input("input", shape_of(model.input) if input is None else input)
         arguments = (x.c, model.classes if classes is None else classes)
-        logits = Call(x).add(model.build_for, *arguments, samples) if samples and model.build_for else Call(x).add(model.build, *arguments)
+        facts = ffi.new("struct model_facts *", {"samples": samples})
+        logits = Call(x).add(model.build_for, *arguments, facts) if samples and model.build_for else Call(x).add(model.build, *arguments)
         network.output(logits)
         # How the command trains it. A training's own options come first.
         network.defaults = {"loss": model.loss, "optimizer": model.optimizer, "learning_rate": model.learning_rate,
