@@ -84,8 +84,8 @@ def test_parameters(small):
     before = numpy.asarray(weight)
     trainer.step(x, y)
     assert numpy.allclose(before - 0.5 * trainer.gradients["fc.weight"].numpy(), weight, atol=1e-6)
-    with pytest.raises(TypeError):
-        trainer.gradients["fc.weight"][:] = 0
+    with pytest.raises(tutti.InvalidError):
+        trainer.gradients["fc.weight"][:] = 0       # those of a step that is done
     with pytest.raises(ValueError):
         trainer.parameters["fc.bias"] = numpy.zeros(4)
 
@@ -121,3 +121,28 @@ def test_sequences():
     for length in (7, 4):
         trainer.step(numpy.ones((3, length), int), numpy.zeros(3, int))
         assert trainer.predict(numpy.ones((3, length), int)).shape == (3, 2)
+
+
+def test_between_steps(small):
+    """backward() and apply() are a step; changed gradients change what is applied; a step is written out with the states."""
+    make, x, y = small
+    one, two = make(optimizer=tutti.SGD(0.1, momentum=0.9)), make(optimizer=tutti.SGD(0.1, momentum=0.9))
+    for _ in range(2):
+        assert one.step(x, y).loss == pytest.approx(two.backward(x, y).loss)
+        two.apply()
+        assert numpy.allclose(one.parameters["fc.weight"], two.parameters["fc.weight"], atol=1e-6)
+    weight, momentum = numpy.asarray(two.parameters["fc.weight"]), numpy.asarray(two.states["momentum_buffer"]["fc.weight"])
+    two.backward(x, y)
+    two.gradients["fc.weight"][:] = 1
+    two.states["momentum_buffer"]["fc.weight"][0] = 0
+    momentum[0] = 0
+    two.apply()
+    assert numpy.allclose(two.parameters["fc.weight"], weight - 0.1 * (0.9 * momentum + 1), atol=1e-6)
+    with pytest.raises(tutti.InvalidError):
+        two.apply()
+    network = tutti.Network()       # a loss of one's own, with weights of samples
+    given, weights = network.input("x", 6), network.input("weights", ())
+    output = tutti.dense(given, 1)
+    trainer = tutti.Trainer(output, loss=tutti.mean((output - 3) ** 2, weights=weights), optimizer=tutti.Adam(0.1))
+    losses = [trainer.step({"x": x, "weights": numpy.ones(32)}).loss for _ in range(20)]
+    assert losses[-1] < losses[0] / 2

@@ -1,4 +1,4 @@
-"""Parameters and gradients of a trainer by their names: what is assigned to a part of one is written to the devices."""
+"""Parameters, gradients and optimizer states of a trainer by the parameters' names: what is assigned to a part of one is written."""
 from collections.abc import Mapping
 
 import numpy
@@ -18,7 +18,7 @@ class Values:
         """A copy."""
         values = numpy.empty(self.shape, "float32")
         with self.owner.trainer.lock:
-            check(self.owner.get(self.owner.trainer.pointer, self.name.encode(), ffi.from_buffer("float[]", values.reshape(-1)), values.size))
+            check(self.owner.get(self.owner.trainer.pointer, *self.owner.place(self), ffi.from_buffer("float[]", values.reshape(-1)), values.size))
         return values
 
     def __array__(self, dtype=None, copy=None):
@@ -28,9 +28,10 @@ class Values:
         return self.numpy()[index]
 
     def __setitem__(self, index, values):
-        changed = self.numpy()
-        changed[index] = values
-        self.owner.write(self, changed)
+        with self.owner.trainer.lock:
+            changed = self.numpy()
+            changed[index] = values
+            self.owner.write(self, changed)
 
     def __len__(self):
         return self.shape[0]
@@ -39,16 +40,22 @@ class Values:
         return f"{self.name} {list(self.shape)}{'' if self.trained else ', not trained'}"
 
 
-class Gradients(Mapping):
-    """The gradients of the last step by the names of the parameters: means over the batch."""
-    get_function = "tutti_get_gradient"
+class Parameters(Mapping):
+    """Parameters and running statistics by the names that files of weights have."""
+    get, set, trained_only = lib.tutti_get_parameter, lib.tutti_set_parameter, False
 
     def __init__(self, trainer):
-        self.trainer, self.get, self.known = trainer, getattr(lib, self.get_function), {}
-        name, shape, trained = ffi.new("const char **"), ffi.new("tutti_shape *"), ffi.new("bool *")
-        while lib.tutti_parameter_info(trainer.network.pointer, len(self.known), name, shape, trained) == lib.TUTTI_OK:
-            text = ffi.string(name[0]).decode()
-            self.known[text] = Values(self, text, shape_of(shape), trained[0])
+        self.trainer, self.known = trainer, {}
+        name, shape, trained, position = ffi.new("const char **"), ffi.new("tutti_shape *"), ffi.new("bool *"), 0
+        while lib.tutti_parameter_info(trainer.network.pointer, position, name, shape, trained) == lib.TUTTI_OK:
+            position += 1
+            if trained[0] or not self.trained_only:
+                text = ffi.string(name[0]).decode()
+                self.known[text] = Values(self, text, shape_of(shape), trained[0])
+
+    def place(self, values):
+        """What the library's functions take before the numbers."""
+        return (values.name.encode(),)
 
     def __getitem__(self, name):
         return self.known[name]
@@ -60,23 +67,32 @@ class Gradients(Mapping):
         return len(self.known)
 
     def write(self, values, array):
-        raise TypeError(f"{type(self).__name__} are read only")
-
-    def __repr__(self):
-        return "\n".join(map(repr, self.known.values()))
-
-
-class Parameters(Gradients):
-    """Parameters and running statistics by the names that files of weights have."""
-    get_function = "tutti_get_parameter"
-
-    def write(self, values, array):
         array = numpy.ascontiguousarray(array, "float32")
         with self.trainer.lock:
-            check(lib.tutti_set_parameter(self.trainer.pointer, values.name.encode(), ffi.from_buffer("float[]", array.reshape(-1)), array.size))
+            check(self.set(self.trainer.pointer, *self.place(values), ffi.from_buffer("float[]", array.reshape(-1)), array.size))
 
     def __setitem__(self, name, array):
         values, array = self.known[name], numpy.asarray(array, "float32")
         if array.shape != values.shape:
             raise ValueError(f"{name} has the shape {list(values.shape)}, the array {list(array.shape)}")
         self.write(values, array)
+
+    def __repr__(self):
+        return "\n".join(map(repr, self.known.values()))
+
+
+class Gradients(Parameters):
+    """The gradients of the last step or backward(): means over the batch. Those of backward() can be changed before apply()."""
+    get, set, trained_only = lib.tutti_get_gradient, lib.tutti_set_gradient, True
+
+
+class States(Parameters):
+    """One of the optimizer's states for each parameter that trains."""
+    get, set, trained_only = lib.tutti_get_state, lib.tutti_set_state, True
+
+    def __init__(self, trainer, state):
+        super().__init__(trainer)
+        self.state = state
+
+    def place(self, values):
+        return values.name.encode(), self.state.encode()

@@ -12,14 +12,13 @@ from ._feeds import Feeds, Port, Source, paired, ports_of
 from ._handle import Handle, taken
 from ._native import ffi, lib
 from ._network import Tensor
-from ._parameters import Gradients, Parameters
+from ._parameters import Gradients, Parameters, States
 from .errors import check, made
 from .optimizers import optimizer_options
 
 # Losses that tutti_training.loss has, for which targets are fed without an input of theirs.
 SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE, None: lib.TUTTI_LOSS_NONE}
 CLASSES = ("cross_entropy", "nll")
-ENDS = dict(ffi.typeof("tutti_fitting").fields)["progress"].type.result.kind != "void"    # progress() may end a training
 
 
 class Metrics(NamedTuple):
@@ -134,6 +133,19 @@ class Trainer(Handle):
             check(lib.tutti_train_step(pointer, feeds.array, feeds.count, feeds.samples, metrics))
         return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
 
+    def backward(self, x, y=None):
+        """Computes losses and gradients, and updates nothing: apply() does, after `gradients` were read or changed."""
+        feeds, metrics = self.feeds(x, y), ffi.new("tutti_metrics *")
+        with self.lock:
+            pointer = self.compiled(self.batch_size or feeds.samples, feeds.length)
+            check(lib.tutti_backward(pointer, feeds.array, feeds.count, feeds.samples, metrics))
+        return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
+
+    def apply(self):
+        """Updates the parameters by the gradients of backward(), and counts a step."""
+        with self.lock:
+            check(lib.tutti_apply(self.pointer))
+
     def fit(self, x, y=None, epochs=1, batch_size=None, validation_data=None, *, shuffle=True, verbose=None, callback=None, schedule=None, **options):
         """Trains for some epochs, and returns the losses and accuracies of each. validation_data: (x, y). callback: is called with
         the epoch and its numbers, and ends the training if it returns True. verbose: prints a line for each epoch; None: on a
@@ -199,6 +211,14 @@ class Trainer(Handle):
     def gradients(self):
         self.pointer
         return Gradients(self)
+
+    @property
+    def states(self):
+        """The optimizer's states by name, as "momentum_buffer", and by parameter: states["exp_avg"]["fc.weight"]."""
+        names = []
+        while (name := lib.tutti_state_name(self.pointer, len(names))) != ffi.NULL:
+            names.append(ffi.string(name).decode())
+        return {name: States(self, name) for name in names}
 
     @property
     def learning_rate(self):
@@ -273,10 +293,8 @@ def call_tutti_fitting_progress(user, progress):
     run, end = ffi.from_handle(user), False
     try:
         if not run.verbose and not progress.end_of_epoch:
-            return 0 if ENDS else None
+            return 0
         end = run.progress(progress)
     except BaseException as failure:    # KeyboardInterrupt too: it is raised again when the library has returned
         run.failure, end = failure, True
-    if end:
-        run.trainer.cancel()
-    return int(end) if ENDS else None
+    return int(end)

@@ -40,6 +40,5 @@ def check(status):
 def made(pointer):
     """Raises if a function that makes an object returned NULL."""
     if pointer == ffi.NULL:
-        last = getattr(lib, "tutti_last_status", None)
-        raise by_status.get(last() if last else None, Error)(message())
+        raise by_status.get(lib.tutti_last_status(), Error)(message())
     return pointer
