@@ -53,8 +53,7 @@ typedef struct tutti_position {
     int64_t updates;
     int64_t epoch; /* epochs that are complete */
 } tutti_position;
-/* Writes the position of the training to *position, whose size is set. TUTTI_INVALID: it is NULL, or the size is wrong.
- */
+/* Writes the position to *position, whose size is set. TUTTI_INVALID: it is NULL, or the size is wrong. */
 TUTTI_API tutti_status tutti_get_position(const tutti_trainer *trainer, tutti_position *position);
 /* Sets the position, at the beginning of an epoch: the next tutti_fit() continues there, as after tutti_resume(). With
  * several ranks, all set the same. Errors: TUTTI_INVALID if a number is negative, updates are more than steps, or a
