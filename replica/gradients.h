@@ -71,7 +71,7 @@ struct gradient_transport {
     /* Makes kernels for the buckets of the plan (all plans have the same buckets) or, if `plan` is NULL, for the sum
      * of micro-batches, unless they are made. */
     tutti_status (*build)(struct replica *replica, const struct plan *plan);
-    /* Before the first bucket: makes the staging memory and the rounding kernels that are missing. */
+    /* Before the first bucket: makes the queue, the staging memory and the rounding kernels that are missing. */
     tutti_status (*prepare)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
     tutti_status (*send_bucket)(struct replica *replica, const struct bucket_request *request);

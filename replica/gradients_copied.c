@@ -65,8 +65,13 @@ static tutti_status make_download(struct replica *replica)
 
 static tutti_status prepare(struct replica *replica, const struct plan *plan)
 {
-    const tutti_status status = make_download(replica);
-    return status == TUTTI_OK ? build(replica, plan) : status;
+    tutti_status status = TUTTI_OK;
+    /* The only device has none before its first tutti_backward(). */
+    TRY(device_open_queue(replica->device, &replica->device->exchange_queue));
+    TRY(make_download(replica));
+    TRY(build(replica, plan));
+done:
+    return status;
 }
 
 /* Copies a range of gradients to the host, after the event `after` (NULL: after what is in the queue). */

@@ -88,6 +88,26 @@ START_TEST(backward_and_apply_are_a_step)
 }
 END_TEST
 
+/* The only device with memory of its own sends buckets, which no other step of it does. Steps of either sort follow. */
+START_TEST(only_device_sends_buckets)
+{
+    struct session steps, parts;
+    const tutti_training *training = &trainings[_i].training;
+    session_open(&steps, "0", trainings[_i].kind, training);
+    session_open_apart(&parts, "0", trainings[_i].kind, training);
+    for (int step = 0; step < 2 * STEPS; step++) {
+        train(&steps, step);
+        if (step % 3 == 1)
+            train(&parts, step);
+        else
+            backward_and_apply(&parts, step);
+    }
+    close_to(&steps, &parts, ROUNDING);
+    session_close(&steps);
+    session_close(&parts);
+}
+END_TEST
+
 /* Several devices that exchange gradients do the same arithmetic in either way, running statistics included. */
 START_TEST(same_bytes_of_several_devices)
 {
@@ -379,6 +399,7 @@ Suite *suite_between(void)
     Suite *suite = suite_create("between");
     TCase *cases = cases_new(suite, "between", data_make, NULL);
     add_cases(cases, backward_and_apply_are_a_step, WAYS * TRAININGS);
+    add_cases(cases, only_device_sends_buckets, TRAININGS);
     tcase_add_test(cases, same_bytes_of_several_devices);
     add_cases(cases, backward_gives_gradients, WAYS);
     add_cases(cases, gradients_can_be_changed, 2);
