@@ -29,7 +29,7 @@ TUTTI_API tutti_status tutti_get_input_gradient(
     tutti_trainer *trainer, tutti_tensor input, float *values, int64_t count);
 /* Updates parameters, optimizer states, running statistics and moving averages by the kept gradients, once, with the
  * learning rate of the moment, and counts a step. tutti_training.clip_norm holds. All is updated, or nothing. With
- * several ranks, all call it. Errors: TUTTI_INVALID if there are no gradients that were not applied; TUTTI_NOT_FINITE
+ * several ranks, all call it. Errors: TUTTI_INVALID if there are no gradients to be applied; TUTTI_NOT_FINITE
  * if one of them is NaN or infinite. */
 TUTTI_API tutti_status tutti_apply(tutti_trainer *trainer);
 

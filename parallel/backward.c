@@ -133,23 +133,34 @@ done:
     return status;
 }
 
+/* Does what can still fail on this rank alone: nothing is updated before. *norm: NaN if they are not clipped. */
+static tutti_status prepare_update(tutti_trainer *trainer, float *norm)
+{
+    tutti_status status = TUTTI_OK;
+    const float *gradients = trainer->last.kept.sums;
+    *norm = NAN;
+    TRY(fetch(trainer));
+    if (floats_not_finite(gradients, trainer->network->total_floats))
+        FAIL(TUTTI_NOT_FINITE, "a gradient is not finite: nothing was updated");
+    if (trainer->optimizer.clip_norm <= 0) return TUTTI_OK;
+    TRY(clip_norm_of(gradients, trainer->network->trained_floats, 1, trainer->pool, norm));
+    if (!isfinite(*norm)) FAIL(TUTTI_NOT_FINITE, "the norm of the gradients is not finite: nothing was updated");
+done:
+    return status;
+}
+
 tutti_status trainer_apply(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    float norm = NAN;
+    float norm;
     struct kept_gradients *kept = &trainer->last.kept;
     struct step_constants constants = { 0 };
     struct host_update update = { &trainer->optimizer, trainer->network, &constants, NULL };
     if (!kept->valid || kept->applied)
-        FAIL(TUTTI_INVALID, "there are no gradients that were not applied: call tutti_backward() first");
-    TRY(ranks_agree(trainer, fetch(trainer)));
-    if (floats_not_finite(kept->sums, trainer->network->total_floats))
-        FAIL(TUTTI_NOT_FINITE, "a gradient is not finite: nothing was updated");
+        FAIL(TUTTI_INVALID, "there are no gradients to be applied: call tutti_backward() first");
+    TRY(ranks_agree(trainer, prepare_update(trainer, &norm)));
     optimizer_constants(
         &trainer->optimizer, trainer_learning_rate(trainer), training_state_updates(&trainer->state), &constants);
-    if (trainer->optimizer.clip_norm > 0)
-        TRY(clip_norm_of(kept->sums, trainer->network->trained_floats, 1, trainer->pool, &norm));
-    if (isinf(norm)) FAIL(TUTTI_NOT_FINITE, "the norm of the gradients is not finite: nothing was updated");
     const float clip = clip_factor(&trainer->optimizer, norm);
     if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
     const struct optimizer_arrays master = parameters_master(&trainer->store);

@@ -1,6 +1,7 @@
 #include "parallel/commit.h"
 
 #include "parallel/exchange.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/step.h"
 #include "parallel/trainer.h"
 #include "replica/clip.h"
@@ -66,8 +67,11 @@ tutti_status step_check_finite(const tutti_trainer *trainer, const struct step *
 
 tutti_status step_commit(tutti_trainer *trainer, struct step *step)
 {
-    tutti_status status = TUTTI_OK;
-    TRY(find_norm(trainer, step));
+    tutti_status status = find_norm(trainer, step);
+    if (status != TUTTI_OK) {
+        if (ranks_sum_mode(trainer)) comm_leave(trainer->ranks->comm); /* the vote is over: the others update */
+        return status;
+    }
     trainer->last.norm = step->result.norm; /* also of a step that fails now */
     TRY(step_check_finite(trainer, step));
     for (int i = 0; i < trainer->count; i++)

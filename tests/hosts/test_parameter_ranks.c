@@ -1,15 +1,18 @@
 /* Groups of parameters, constants, class weights, clipping, averages and sequences on two ranks, run by mpirun: rank 0
  * has two devices, rank 1 one.
  *
- *   test_parameter_ranks equal    ends like one device, and both ranks with the same bytes; a step is made in parts
+ *   test_parameter_ranks equal    like one device, both ranks with the same bytes; parts are applied by all or none
  *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
  *   test_parameter_ranks silent     if a rank falls silent in the middle of an average, nothing is averaged
+ *   test_parameter_ranks leaves   a rank whose commit fails leaves the others
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
+#include "parallel/commit.h"
 #include "parallel/ranks.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
+#include "parallel/step.h"
 #include "tests/feeds.h"
 #include "tests/hosts/ranks.h"
 #include "tutti_finetune.h"
@@ -90,6 +93,24 @@ static void step(struct session *session, int number, int first, int samples, tu
     ASSERT_OK(tutti_apply(session->trainer));
 }
 
+/* What one rank cannot apply, no rank applies. */
+static void refuse_to_apply(struct session *ranks)
+{
+    const int first = hosts->rank * STEP_SAMPLES / 2;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images + first * PIXELS },
+        { "labels", TUTTI_DTYPE_I32, labels + first } };
+    float gradient[CLASSES] = { 0 };
+    tutti_position before = { .size = sizeof(before) }, after = before;
+    ASSERT_OK(tutti_get_position(ranks->trainer, &before));
+    ASSERT_OK(tutti_backward(ranks->trainer, feeds, 2, STEP_SAMPLES / 2, NULL));
+    ASSERT_OK(tutti_get_gradient(ranks->trainer, "fc.bias", gradient, CLASSES));
+    if (hosts->rank == 1) gradient[2] = NAN;
+    ASSERT_OK(tutti_set_gradient(ranks->trainer, "fc.bias", gradient, CLASSES));
+    fails_with(tutti_apply(ranks->trainer), TUTTI_NOT_FINITE, "rank 1: a gradient is not finite");
+    ASSERT_OK(tutti_get_position(ranks->trainer, &after));
+    ck_assert_int_eq(after.steps, before.steps);
+}
+
 static void equal(void)
 {
     struct session one, ranks;
@@ -106,6 +127,7 @@ static void equal(void)
         ck_assert(norm > 0.05f);
         ck_assert_float_eq_tol(tutti_gradient_norm(ranks.trainer), norm, ROUNDING * norm);
     }
+    refuse_to_apply(&ranks);
     close_to(&one, &ranks, ROUNDING);
     float a[STEP_SAMPLES * CLASSES], b[STEP_SAMPLES * CLASSES]; /* by the averages */
     ASSERT_OK(tutti_infer(one.trainer, FEED_ONE(images), STEP_SAMPLES, FETCH_FIRST(one.trainer, a)));
@@ -186,6 +208,27 @@ static void silent(void)
         leave_in_the_middle(&ranks);
     }
     session_close(&one);
+    session_close(&ranks);
+}
+
+/* After the vote, rank 1 finds no memory for the norm of the gradients: it leaves, and rank 0 does not go on alone. */
+static void leaves(void)
+{
+    struct session ranks;
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images }, { "labels", TUTTI_DTYPE_I32, labels } };
+    open_one(&ranks, "0", &usual, true);
+    ck_assert_msg(ranks.trainer, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_train_step(ranks.trainer, feeds, 2, STEP_SAMPLES / 2, NULL));
+    if (hosts->rank == 1) {
+        struct step voted = { .input.constants.unscale = 1 };
+        const int64_t floats = ranks.network->trained_floats;
+        ranks.network->trained_floats = -((int64_t)1 << 40); /* no memory has room for their sums */
+        ck_assert_int_eq(step_commit(ranks.trainer, &voted), TUTTI_NO_MEMORY);
+        ranks.network->trained_floats = floats;
+        ck_assert(!comm_is_whole(hosts));
+    } else {
+        fails_with(tutti_train_step(ranks.trainer, feeds, 2, STEP_SAMPLES / 2, NULL), TUTTI_HOST_LOST, "rank 1");
+    }
     session_close(&ranks);
 }
 
@@ -335,4 +378,4 @@ static void none(void)
 }
 
 const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
-    { "silent", silent, 2 }, { "scales", scales }, { NULL } };
+    { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales }, { NULL } };
