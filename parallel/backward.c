@@ -155,16 +155,12 @@ tutti_status trainer_apply(tutti_trainer *trainer)
     float norm;
     struct kept_gradients *kept = &trainer->last.kept;
     struct step_constants constants = { 0 };
-    struct host_update update = { &trainer->optimizer, trainer->network, &constants, NULL };
     if (!kept->valid || kept->applied)
         FAIL(TUTTI_INVALID, "there are no gradients to be applied: call tutti_backward() first");
     TRY(ranks_agree(trainer, prepare_update(trainer, &norm)));
     optimizer_constants(
         &trainer->optimizer, trainer_learning_rate(trainer), training_state_updates(&trainer->state), &constants);
-    const float clip = clip_factor(&trainer->optimizer, norm);
-    if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
-    optimizer_update(&update, trainer->pool, master.parameters, kept->sums, master.states);
+    update_from_sums(trainer, &constants, kept->sums, norm);
     parameters_commit(&trainer->store, NULL, false);
     trainer->state.position.steps++;
     loss_scale_updated(&trainer->state.loss_scale);

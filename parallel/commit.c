@@ -23,13 +23,12 @@ done:
     return status;
 }
 
-/* Updates on the host, which has all gradients. */
-static void update_from_sums(tutti_trainer *trainer, const struct step *step)
+void update_from_sums(
+    tutti_trainer *trainer, const struct step_constants *constants, const float *gradients, float norm)
 {
     const struct optimizer_arrays master = parameters_master(&trainer->store);
-    const float *gradients = parameters_gradients(&trainer->store);
-    struct host_update update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL };
-    const float clip = clip_factor(&trainer->optimizer, step->result.norm);
+    struct host_update update = { &trainer->optimizer, trainer->network, constants, NULL };
+    const float clip = clip_factor(&trainer->optimizer, norm);
     if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
     optimizer_update(&update, trainer->pool, master.parameters, gradients, master.states);
 }
@@ -38,7 +37,8 @@ static void update_parameters(tutti_trainer *trainer, const struct step *step)
 {
     struct replica *sole = step->result.sole;
     const enum update_way way = step->result.update;
-    if (way == UPDATE_FROM_SUMS) update_from_sums(trainer, step);
+    if (way == UPDATE_FROM_SUMS)
+        update_from_sums(trainer, &step->input.constants, parameters_gradients(&trainer->store), step->result.norm);
     parameters_commit(&trainer->store, sole, way == UPDATE_IN_EXCHANGE);
     /* The devices that have the new parameters: */
     if (way == UPDATE_BY_DEVICE) versions_updated(&sole->versions, parameters_version(&trainer->store), true);

@@ -5,6 +5,7 @@
 #include "base/status.h"
 
 struct step;
+struct step_constants;
 struct tutti_trainer;
 
 /* Fails if the step's losses are not finite, or its gradients are not and no lower loss scale can help. */
@@ -13,5 +14,9 @@ tutti_status step_check_finite(const struct tutti_trainer *trainer, const struct
  * and checks the step's numbers. If they are finite, makes the updated parameters the newest ones. If the loss scale
  * was too large, updates nothing and returns TUTTI_OK; the result is not finite then. */
 tutti_status step_commit(struct tutti_trainer *trainer, struct step *step);
+/* Updates the master copy by gradients on the host, the sums over all devices and ranks. norm: theirs, if they are
+ * clipped. */
+void update_from_sums(
+    struct tutti_trainer *trainer, const struct step_constants *constants, const float *gradients, float norm);
 
 #endif
