@@ -78,7 +78,7 @@ static void keep(tutti_trainer *trainer, const struct step *step)
 }
 
 /* Computes gradients until they are finite: with a lower loss scale, if that may help. */
-static tutti_status attempt(
+static tutti_status compute_finite(
     tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct step *step)
 {
     tutti_status status = TUTTI_OK;
@@ -92,7 +92,7 @@ static tutti_status attempt(
         step->input.outputs = kept->inputs;
         step->input.gives_outputs = trainer->objective.gradient_input_count > 0;
         if (!vote_fails(&vote)) vote_take(&vote, step_check_and_divide(trainer, &step->input));
-        TRY(step_attempt(trainer, &vote, step));
+        TRY(step_run_attempts(trainer, &vote, step));
         if (trainer->options.automatic && !ranks_sum_mode(trainer))
             TRY(rebalance_after_step(trainer, &step->input, clock_seconds() - start));
         TRY(step_check_finite(trainer, step));
@@ -114,7 +114,7 @@ tutti_status trainer_backward(
     lookahead_reset(&trainer->lookahead);
     if (!vote_fails(&vote)) vote_take(&vote, make(trainer, batch));
     if (!vote_fails(&vote)) vote_take(&vote, trainer_use_ema(trainer, false));
-    const tutti_status status = attempt(trainer, &vote, batch, &step);
+    const tutti_status status = compute_finite(trainer, &vote, batch, &step);
     membership_clear(&trainer->members);
     *totals = step.result.totals;
     totals->samples = batch->global_samples;

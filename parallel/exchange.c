@@ -1,8 +1,8 @@
-/* The exchange of gradients between several devices. Each replica's gradients arrive on the host in ranges of their
- * arena, in its own order. The arena is cut into blocks. A block is summed over the replicas when all of them have
- * delivered it and threads are free, in the order of the replicas, so the result does not depend on that of arrival.
- * Loss kernels multiply each gradient by gradient_weight, 1 / (samples of the whole step), so a plain sum is the
- * weighted mean, whatever the shares.
+/* The exchange of gradients: of several devices, or of one whose gradients are kept (backward.c). Each replica's
+ * gradients arrive on the host in ranges of their arena, in its own order. The arena is cut into blocks. A block is
+ * summed over the replicas when all of them have delivered it and threads are free, in the order of the replicas, so
+ * the result does not depend on that of arrival. Loss kernels multiply each gradient by gradient_weight, 1 / (samples
+ * of the whole step), so a plain sum is the weighted mean, whatever the shares.
  *
  * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
  * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time. If ranks sum
@@ -15,7 +15,8 @@
  * again, since replica_end_attempt() has invalidated theirs.
  *
  * If ranks sum gradients, blocks go into an all-reduce instead (ranks_sum.c), and the update follows the vote. If
- * gradients are clipped, the sums are kept, and the update follows when their norm is known (commit.c). */
+ * gradients are clipped, the sums are kept, and the update follows when their norm is known (commit.c). If the caller
+ * keeps them (backward.c), no update follows here. */
 #include "parallel/exchange.h"
 
 #include "base/bf16.h"
@@ -40,7 +41,7 @@ enum {
 struct exchange {
     tutti_trainer *trainer;
     struct ranks *ranks; /* NULL: there are no other ranks, or they do not sum gradients */
-    float *kept;         /* where sums go from which an update comes later: to clip them, or step->kept */
+    float *sums;         /* without other ranks: where sums go that are kept; NULL: they update at once */
     struct host_update update;
     struct optimizer_arrays master, next; /* of the parameter store */
     bool stream;
@@ -201,8 +202,8 @@ static void work_on_block(struct exchange *exchange, int64_t block)
         largest = here > largest ? here : largest;
         if (exchange->ranks)
             ranks_set_sums(exchange->trainer, first, count, sums);
-        else if (exchange->kept)
-            memcpy(exchange->kept + first, sums, (size_t)count * sizeof(float));
+        else if (exchange->sums)
+            memcpy(exchange->sums + first, sums, (size_t)count * sizeof(float));
         else
             update_next(exchange, first, count, sums);
     }
@@ -295,9 +296,17 @@ static bool sum_as_they_arrive(struct exchange *exchange, bool failed)
     return !failed;
 }
 
-bool trainer_keeps_gradient_sums(const tutti_trainer *trainer)
+bool trainer_updates_from_sums(const tutti_trainer *trainer)
 {
     return ranks_sum_mode(trainer) || (trainer->options.exchange && trainer->optimizer.clip_norm > 0);
+}
+
+/* Returns where the sums over devices go if they are kept. Those for an all-reduce go to ranks_set_sums(). */
+static float *sums_to(const tutti_trainer *trainer, const struct step *step)
+{
+    if (ranks_sum_mode(trainer)) return NULL;
+    if (step->kept) return step->kept;
+    return step->result.update == UPDATE_FROM_SUMS ? parameters_gradients(&trainer->store) : NULL;
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
@@ -305,10 +314,7 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
     tutti_status status = TUTTI_OK;
     struct exchange exchange = { .trainer = trainer,
         .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
-        .kept = step->kept ? step->kept
-            : step->result.update == UPDATE_IN_EXCHANGE || ranks_sum_mode(trainer)
-            ? NULL
-            : parameters_gradients(&trainer->store),
+        .sums = sums_to(trainer, step),
         .update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
         .master = parameters_master(&trainer->store),
         .next = parameters_next(&trainer->store),

@@ -19,7 +19,7 @@ enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
 tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
 /* Returns whether the parameter store keeps summed gradients, from which step_commit() updates: if ranks sum them,
  * or to clip them. */
-bool trainer_keeps_gradient_sums(const struct tutti_trainer *trainer);
+bool trainer_updates_from_sums(const struct tutti_trainer *trainer);
 /* After parameters_commit() has adopted the next copy: devices to whose memory the exchange wrote have its version. */
 void exchange_mark_devices(struct tutti_trainer *trainer);
 

@@ -66,7 +66,7 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
 static void start_all(tutti_trainer *trainer, const struct step *step, bool sole)
 {
     const struct step_input *input = &step->input;
-    struct replica_work common = { .input = *input, .update = sole, .backward = step->kept };
+    struct replica_work common = { .input = *input, .update = sole, .keeps_gradients = step->kept };
     int64_t offset = 0;
     common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole &&
         !parameters_holder(&trainer->store); /* the master copy is the newest */
@@ -108,7 +108,7 @@ static enum update_way update_way_of(const tutti_trainer *trainer, const struct 
 {
     if (step->input.mode != PLAN_TRAIN || step->kept) return UPDATE_NONE;
     if (sole) return UPDATE_BY_DEVICE;
-    return trainer_keeps_gradient_sums(trainer) ? UPDATE_FROM_SUMS : UPDATE_IN_EXCHANGE;
+    return trainer_updates_from_sums(trainer) ? UPDATE_FROM_SUMS : UPDATE_IN_EXCHANGE;
 }
 
 /* Makes one attempt of a network that was compiled for several devices, or for ranks that sum gradients. A step
@@ -146,15 +146,15 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
 }
 
 /* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. What
- * several devices need is left out: it has no steps of a lost device to replay, no statistics or gradients to exchange,
- * no master copy to compare with, and faults_check() would have no other device to put the blame on. If its memory is
- * full, the next attempt is with fewer samples at once. For gradients that are kept, the exchange copies its own to the
- * host. */
+ * several devices need is left out: it has no steps of a lost device to replay, no statistics to exchange, no
+ * master copy to compare with, and faults_check() would have no other device to put the blame on. If its memory is
+ * full, the next attempt is with fewer samples at once. Only gradients that are kept are exchanged: copied to
+ * step->kept. */
 static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
     const struct replica_work common = {
-        .input = step->input, .update = step->input.mode == PLAN_TRAIN && !step->kept, .backward = step->kept
+        .input = step->input, .update = step->input.mode == PLAN_TRAIN && !step->kept, .keeps_gradients = step->kept
     };
     step->result.not_finite = false;
     step->result.sole = common.update ? &trainer->replicas[0] : NULL;
@@ -163,7 +163,7 @@ static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *s
         divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
     if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
     start_part(trainer, 0, &common, 0);
-    if (common.backward) exchanged = exchange_run(trainer, step);
+    if (common.keeps_gradients) exchanged = exchange_run(trainer, step);
     struct vote vote = vote_of_devices(trainer, &step->result);
     if (!vote_fails(&vote)) vote_take(&vote, exchanged);
     return vote;

@@ -128,7 +128,7 @@ static tutti_status skip_step(tutti_trainer *trainer, const struct vote *vote, c
     return vote_status(vote);
 }
 
-tutti_status step_attempt(tutti_trainer *trainer, struct vote *vote, struct step *step)
+tutti_status step_run_attempts(tutti_trainer *trainer, struct vote *vote, struct step *step)
 {
     if (ranks_sum_mode(trainer)) return run_attempts_ranks(trainer, vote, step);
     const tutti_status status = vote_status(vote);
@@ -146,7 +146,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     const double start = clock_seconds();
     if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))
         TRY(journal_take(trainer, input));
-    TRY(step_attempt(trainer, vote, step));
+    TRY(step_run_attempts(trainer, vote, step));
     TRY(step_commit(trainer, step));
     TRY(finish(trainer, step, start));
 done:

@@ -8,7 +8,8 @@
 struct tutti_trainer;
 
 /* Who updates the parameters in a step: the sole replica itself, the exchange while gradients arrive, or step_commit()
- * from the sums of gradients, after the vote of all ranks or to clip them. */
+ * from the sums of gradients, after the vote of all ranks or to clip them. UPDATE_NONE: nobody, in forward passes and
+ * for gradients that are kept. */
 enum update_way { UPDATE_NONE, UPDATE_BY_DEVICE, UPDATE_IN_EXCHANGE, UPDATE_FROM_SUMS };
 
 /* The result of an attempt at a step or a forward pass. */
@@ -24,17 +25,19 @@ struct step_result {
 struct step {
     struct step_input input; /* of all devices of this rank */
     bool replayed;           /* it is one of the journal's */
-    float *kept;             /* backward.c: receives the summed gradients, and nothing is updated; NULL: an update */
+    /* backward.c: nothing is updated, and this receives the gradients summed over devices; with ranks, the parameter
+     * store has the sums. NULL: an update. */
+    float *kept;
     struct step_result result;
 };
 
 /* Returns the step on this batch, with the constants of the trainer's next step. */
 struct step step_new(const struct tutti_trainer *trainer, const struct batch *batch);
-/* Runs the step's attempts, with all ranks that sum gradients, until its gradients are there or a sole replica has
- * updated itself; step_commit() comes next. Before that: checks this rank's batch, and brings the divisions over ranks
- * and devices up to date. */
+/* Checks this rank's batch, and brings the divisions over ranks and devices up to date. */
 tutti_status step_check_and_divide(struct tutti_trainer *trainer, struct step_input *input);
-tutti_status step_attempt(struct tutti_trainer *trainer, struct vote *vote, struct step *step);
+/* Runs the step's attempts, with all ranks that sum gradients, until its gradients are there or a sole replica has
+ * updated itself. Then comes step_commit(), or backward.c takes the gradients. */
+tutti_status step_run_attempts(struct tutti_trainer *trainer, struct vote *vote, struct step *step);
 /* Does one step. *totals: its losses and correct samples, of all ranks. ready: whether this rank's batch could
  * be read; if not, the others get the failure. */
 tutti_status trainer_step(

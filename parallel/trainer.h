@@ -33,7 +33,7 @@ struct trainer_options {
     bool trains;                /* it has a loss */
     /* Compiled for several devices, or for ranks that sum gradients. True: gradients are exchanged and the host updates
      * (exchange.c), except in steps of a sole replica (trainer_sole_replica()). False: the only device updates itself
-     * in every step. */
+     * in every step but those of backward.c. */
     bool exchange;
     /* --sync-batchnorm, and it concerns something in the network: no device may split its part into micro-batches,
      * and devices that share a batch synchronise their statistics. */

@@ -1,8 +1,9 @@
 /* Runs one replica's part of the rank's batch: copies the newest parameters in (if the host changed them), then runs
  * the commands of the plan, which copy samples in and keep losses for await_results(). In training, gradients are
- * copied out or mapped if there are several devices (in buckets, while backward goes on); a sole replica updates
- * itself. A part that does not fit the device's memory is run as micro-batches, whose gradients are added up.
- * Everything is enqueued, with the waits that enqueue_part() names; then the results are awaited. */
+ * copied out or mapped if there are several devices or the gradients are kept (in buckets, while backward goes on);
+ * else a sole replica updates itself. A part that does not fit the device's memory is run as micro-batches, whose
+ * gradients are added up. Everything is enqueued, with the waits that enqueue_part() names; then the results are
+ * awaited. */
 #include "replica/run.h"
 
 #include "base/clock.h"
@@ -118,7 +119,7 @@ done:
 /* Returns whether the exchange may write new parameters to the device's memory in this step. */
 static bool maps_parameters(const struct run *run)
 {
-    return run->work->snapshot.has_next_copy && !run->work->probe && !run->work->backward;
+    return run->work->snapshot.has_next_copy && !run->work->probe && !run->work->keeps_gradients;
 }
 
 /* Called as soon as the launch that completes the bucket is enqueued. */

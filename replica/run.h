@@ -22,7 +22,7 @@ struct replica_work {
     struct batch next;                  /* the batch that may come next, divided in the same way; number 0: none */
     struct parameter_snapshot snapshot; /* the newest parameters and states; what the device lacks is uploaded */
     bool update;                        /* training: the device updates its parameters itself, nothing is exchanged */
-    bool backward;                      /* training: gradients are exchanged, but nothing is updated by them now */
+    bool keeps_gradients;               /* training: gradients are exchanged, but nothing is updated by them now */
     bool synchronised;                  /* others have parts of the batch, and statistics are over the whole batch */
     bool verify_parameters;             /* at the end the device's must have the master copy's checksum */
     uint64_t checksum;

@@ -222,7 +222,7 @@ static tutti_status make_all(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(parameters_make(
-        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_keeps_gradient_sums(trainer)));
+        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_updates_from_sums(trainer)));
     if (trainer->options.exchange) TRY(thread_pool_new(&trainer->pool, trainer->network->runtime->threads));
     TRY(sync_devices_open(trainer));
     TRY(make_values_and_replicas(trainer));
