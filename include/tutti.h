@@ -573,13 +573,13 @@ TUTTI_API tutti_status tutti_set_learning_rate(tutti_trainer *trainer, float lea
  * tutti_set_learning_rate() has set. NaN for NULL. */
 TUTTI_API float tutti_learning_rate(const tutti_trainer *trainer);
 /* The norm of all trained parameters' gradients in the last step, before they were clipped. NaN for NULL, before the
- * first step, and without tutti_training.clip_norm. */
+ * first step, after tutti_backward() until tutti_apply(), and without tutti_training.clip_norm. */
 TUTTI_API float tutti_gradient_norm(const tutti_trainer *trainer);
 /* Announces the samples of the step after the next one; call it before tutti_train_step(). If both steps have equally
  * many samples, devices with their own memory copy the announced samples while they compute. If automatic shares use
  * one device only, the host copies them meanwhile. Otherwise, and with int64 arrays, the call has no effect. Do not
  * modify the arrays until the announced step, or a different one in its place, has returned. A step that fails or is
- * refused ends all announcements. */
+ * refused ends all announcements, and so does tutti_backward(). */
 TUTTI_API tutti_status tutti_train_prefetch(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples);
 /* Computes loss and accuracy in inference mode, for any number of samples over all ranks; a rank may have none.
@@ -729,8 +729,8 @@ TUTTI_API char *tutti_weights_metadata(const char *path, const char *key);
 TUTTI_API tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 TUTTI_API tutti_status tutti_set_parameter(
     tutti_trainer *trainer, const char *name, const float *values, int64_t count);
-/* Reads the gradient of the last training step for a parameter: the mean over the whole batch. After tutti_backward(),
- * the kept one (tutti_steps.h), which is faster. */
+/* Reads the gradient of the last training step for a parameter: the mean over the whole batch. After a step that
+ * failed, it may be any number. After tutti_backward(), the kept one (tutti_steps.h), which is faster. */
 TUTTI_API tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count);
 /* Describes the parameter or running statistic at `position`, from 0, in the order in which the layers were added. The
  * name is valid until the network is freed. *trained is false for running statistics and frozen parameters. name, shape

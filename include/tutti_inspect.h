@@ -192,8 +192,8 @@ TUTTI_API tutti_status tutti_report(const tutti_trainer *trainer, int position, 
 /* Sets samples and busy_s of tutti_report() and all times of tutti_report_times() to 0. Accepts NULL. */
 TUTTI_API void tutti_report_reset(tutti_trainer *trainer);
 
-/* Times of one device, in seconds over all training steps since tutti_compile() or tutti_report_reset():
- * compute_s + transfer_s + idle_s = step_s. */
+/* Times of one device, in seconds over all training steps since tutti_compile() or tutti_report_reset(), but not
+ * tutti_backward(): compute_s + transfer_s + idle_s = step_s. */
 typedef struct tutti_device_times {
     size_t size; /* sizeof(tutti_device_times), or 0; set it before the call */
     int64_t steps;

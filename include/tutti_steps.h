@@ -14,7 +14,8 @@ extern "C" {
  * host: the mean over the whole batch, until the next step or tutti_backward(). Nothing is updated, and the step is not
  * counted: tutti_apply() does both, and tutti_backward() and tutti_apply() together are a tutti_train_step(), up to
  * rounding. Several calls without tutti_apply() drop the same elements (tutti_dropout()). With TUTTI_FP16, computes
- * again with a lower scale of the loss while gradients overflow. `metrics` may be NULL.
+ * again with a lower scale of the loss while gradients overflow. Times of devices (tutti_device_times) do not include
+ * it; with several ranks, automatic shares stay as they are. `metrics` may be NULL.
  * Errors: as tutti_train_step(); TUTTI_UNSUPPORTED if ranks average parameters. No gradients are kept then. */
 TUTTI_API tutti_status tutti_backward(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
@@ -24,7 +25,8 @@ TUTTI_API tutti_status tutti_backward(
 TUTTI_API tutti_status tutti_set_gradient(tutti_trainer *trainer, const char *name, const float *values, int64_t count);
 /* Reads the gradient of the mean loss of the last tutti_backward() with respect to an input, one of
  * tutti_training.gradient_inputs: `count` floats, [samples][shape of a sample], of this rank's samples. Errors:
- * TUTTI_INVALID if the input is another one, `count` is another number, or a step was done since. */
+ * TUTTI_INVALID if the input is another one, `count` is another number, or no tutti_backward() has succeeded since the
+ * last tutti_train_step(). */
 TUTTI_API tutti_status tutti_get_input_gradient(
     tutti_trainer *trainer, tutti_tensor input, float *values, int64_t count);
 /* Updates parameters, optimizer states, running statistics and moving averages by the kept gradients, once, with the

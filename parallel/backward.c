@@ -88,12 +88,11 @@ static tutti_status compute_finite(
         const double start = clock_seconds();
         *step = step_new(trainer, batch);
         step->kept = kept->sums;
-        step->input.number = 0; /* it was not announced */
         step->input.outputs = kept->inputs;
         step->input.gives_outputs = trainer->objective.gradient_input_count > 0;
         if (!vote_fails(&vote)) vote_take(&vote, step_check_and_divide(trainer, &step->input));
         TRY(step_run_attempts(trainer, &vote, step));
-        if (trainer->options.automatic && !ranks_sum_mode(trainer))
+        if (trainer->options.automatic && !ranks_sum_mode(trainer)) /* ranks agree on shares in finish() of step.c */
             TRY(rebalance_after_step(trainer, &step->input, clock_seconds() - start));
         TRY(step_check_finite(trainer, step));
         if (step->result.not_finite) loss_scale_lower(&trainer->state.loss_scale);
@@ -110,8 +109,8 @@ tutti_status trainer_backward(
     if (ranks_average_mode(trainer))
         return fail(TUTTI_UNSUPPORTED, "ranks that average parameters have no common gradients: sum them in each step");
     trainer->last.kept.valid = false;
-    trainer->last.stepped = false; /* the devices' gradients are overwritten */
-    lookahead_reset(&trainer->lookahead);
+    trainer->last.stepped = false;        /* the devices' gradients are overwritten */
+    lookahead_reset(&trainer->lookahead); /* it reads nothing that was announced */
     if (!vote_fails(&vote)) vote_take(&vote, make(trainer, batch));
     if (!vote_fails(&vote)) vote_take(&vote, trainer_use_ema(trainer, false));
     const tutti_status status = compute_finite(trainer, &vote, batch, &step);

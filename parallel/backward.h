@@ -15,9 +15,9 @@ struct tutti_trainer;
 struct vote;
 
 struct kept_gradients {
-    float *sums;          /* in the order of the gradient arena, unscaled; NULL before the first trainer_backward() */
-    bool valid;           /* no step has been done since */
-    bool applied;         /* trainer_apply() has updated by them */
+    float *sums;  /* in the order of the gradient arena, unscaled; NULL before the first trainer_backward() */
+    bool valid;   /* of the last trainer_backward(), which succeeded; until the next, or trainer_step(), begins */
+    bool applied; /* trainer_apply() has updated by them */
     struct arrays inputs; /* gradients of the objective's gradient_inputs, in the order of the trainer's outputs */
     int64_t samples;      /* of `inputs` */
 };

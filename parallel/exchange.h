@@ -17,8 +17,8 @@ enum { EXCHANGE_BLOCK = 1 << 16 }; /* floats: what a thread takes at once */
  * parameter store. Else updates the next copy of the parameters and states. Returns when all replicas are done.
  * step->result says whether the sums are finite, and how large they are. */
 tutti_status exchange_run(struct tutti_trainer *trainer, struct step *step);
-/* Returns whether the parameter store keeps summed gradients, from which step_commit() updates: if ranks sum them,
- * or to clip them. */
+/* Returns whether step_commit() updates from sums of gradients, which the parameter store keeps: if ranks sum them, or
+ * to clip them. */
 bool trainer_updates_from_sums(const struct tutti_trainer *trainer);
 /* After parameters_commit() has adopted the next copy: devices to whose memory the exchange wrote have its version. */
 void exchange_mark_devices(struct tutti_trainer *trainer);

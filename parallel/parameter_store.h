@@ -25,8 +25,9 @@ struct parameter_store {
     enum newest newest;
     struct replica *holder;         /* the device that has them; else NULL */
     struct optimizer_arrays master; /* on the host; freed while the only device has newer ones */
-    struct optimizer_arrays next;   /* the next copy: results of a step in progress, if devices exchange gradients */
-    float *gradients;               /* their sum over devices and ranks; NULL if it is not kept */
+    /* The next copy: results of a step in progress, if devices exchange gradients and no sums are kept; else none. */
+    struct optimizer_arrays next;
+    float *gradients; /* their sum over devices and ranks; NULL if it is not kept */
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
     bool uses_ema;                    /* the master copy's trained parameters and their EMA are swapped */

@@ -42,7 +42,9 @@ struct trainer_options {
 
 /* The last step: step_commit() writes it; and gradients without an update: backward.c. */
 struct last_step {
-    bool stepped;  /* there was a step, whose gradients can be read */
+    /* There was a step, whose gradients can be read. One that fails leaves it, as `norm` is of that one. The devices'
+     * gradients may then be, too. */
+    bool stepped;
     float unscale; /* factor of its gradients */
     float norm;    /* of its gradients, if they are clipped; else NaN */
     struct kept_gradients kept;

@@ -75,7 +75,7 @@ struct gradient_transport {
     tutti_status (*prepare)(struct replica *replica, const struct plan *plan);
     /* After the launch that completes a bucket: sends it while backward continues. */
     tutti_status (*send_bucket)(struct replica *replica, const struct bucket_request *request);
-    /* After the step: sends all gradients. */
+    /* After the last micro-batch, if no bucket was sent: sends all gradients. */
     tutti_status (*send_all)(struct replica *replica, const struct bucket_request *request);
     /* As gradients_unmap(). NULL: nothing is ever mapped. */
     tutti_status (*unmap)(struct replica *replica);

@@ -4,8 +4,8 @@
  * With ema_decay, a state after the rule's own is the exponential moving average (EMA) of the trained parameters:
  * a += (1 - ema_decay)(p - a), as timm's ModelEma, from their initial values on. With clip_norm, gradients are clipped
  * first (clip.h). There are two forms of each rule, equal up to rounding: loops on the host's threads (several devices
- * share one master copy), and launches of a device that updates itself, in a list after the plan's (device_update.c).
- */
+ * share one master copy; tutti_apply()), and launches of a device that updates itself, in a list after the plan's
+ * (device_update.c). */
 #ifndef REPLICA_OPTIMIZER_H
 #define REPLICA_OPTIMIZER_H
 

@@ -1,4 +1,5 @@
-/* What a program reads and changes between the steps: see include/tutti_steps.h. */
+/* What a program reads and changes between the steps: see include/tutti_steps.h. tutti_backward() is in trainer.c, with
+ * the steps. */
 #include "base/memory.h"
 #include "base/options.h"
 #include "parallel/backward.h"

@@ -102,7 +102,8 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
         memcpy(values, trainer->last.kept.sums + parameter->offset, (size_t)count * sizeof(float));
         return TUTTI_OK;
     }
-    if (!trainer->last.stepped) FAIL(TUTTI_INVALID, "'%s' has no gradient before the first training step", name);
+    if (!trainer->last.stepped)
+        FAIL(TUTTI_INVALID, "'%s' has no gradient: there was no step, or the last tutti_backward() failed", name);
     if (ranks_sum_mode(trainer))
         memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
