@@ -268,8 +268,8 @@ class Hosts(harness.CommandTest):
     def test_parameters_over_ranks(self):
         for name in ("equal", "other", "lengths", "scales", "none"):
             self.assertEqual(self.run_ranks(name, program="test_parameter_ranks").returncode, 0)
-        self.run_ranks("silent", good=(0,), program="test_parameter_ranks")
-        self.run_ranks("leaves", program="test_parameter_ranks")
+        for name in ("silent", "leaves"):
+            self.run_ranks(name, good=(0,), program="test_parameter_ranks")
 
     def test_interrupt_is_agreed_on(self):
         program, ranks = self.begin_endless()
