@@ -561,7 +561,7 @@ static tutti_status add_node(struct import *import, const Onnx__NodeProto *node)
     if (!is_supported(node) || !operator_find(node->op_type, &row))
         return fail(TUTTI_UNSUPPORTED, "operator that Tutti does not have: %s%s%s '%s'", proto_text(node->domain),
             *proto_text(node->domain) ? "::" : "", node->op_type, proto_text(node->name));
-    struct onnx_node current = { import, node, row.operation, row.type };
+    struct onnx_node current = { import, node, row.operation, row.type, false };
     const struct onnx_value *first = node_output(&current, 0);
     if (first && first->initialiser) return TUTTI_OK; /* of an Identity that is an initialiser now */
     tutti_status status = batch_index_check(&current, row.index_rule);
@@ -583,7 +583,7 @@ static tutti_status find_output(struct import *import, const char *name, int pos
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.n_input = 1;
     node.input = names;
-    const struct onnx_node current = { import, &node, NULL, 0 };
+    const struct onnx_node current = { import, &node, NULL, 0, false };
     struct operand x;
     const struct onnx_value *value = import_find(import, name);
     if (!import->options->whole && !value->batch.batched)

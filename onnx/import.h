@@ -202,6 +202,7 @@ struct onnx_node {
     const Onnx__NodeProto *proto;
     const char *operation; /* of tutti_op(): the table's (struct onnx_operator), or NULL */
     int type;              /* of the first output's elements, from that table; 0: that of the first input */
+    bool broadcasts;       /* its first output has the elements of its inputs, which are broadcast, one by one */
 };
 typedef tutti_status node_function(struct onnx_node *node);
 

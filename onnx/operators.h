@@ -49,7 +49,10 @@ tutti_status node_drop_axis(
 /* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it,
  * as the initial state of a cell does. Other operands stay as they are. */
 tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *operand);
-/* repeats.c: finds the axes along which the first output repeats its elements, from those of the inputs. */
+/* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training: parameters that
+ * have equal parts do not. */
+bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis);
+/* Finds the axes along which the first output repeats its elements, from those of the inputs. */
 void node_find_repeats(const struct onnx_node *node);
 /* If only its size suggested that the first axis of an input is the batch: reads the input as a value without a
  * batch. False: the batch is certain, or there is none. */

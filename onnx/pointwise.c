@@ -96,40 +96,6 @@ tutti_status node_broadcast(
     return status;
 }
 
-/* Whether an input has the same elements along an axis of the result, or no such axis. *wide: it has one. */
-static bool repeats_along(
-    const struct import *import, struct onnx_value *value, const tutti_shape *shape, int axis, bool *wide)
-{
-    int64_t factor = 0;
-    if (axis < 0 || shape->sizes[axis] == 1) return true;
-    *wide = true;
-    if (value->repeated >> axis & 1) return true;
-    if (value->initialiser || import_load(import, value) != TUTTI_OK || !value->array) return false;
-    return array_is_linear(value->array, axis, &factor) && factor == 0;
-}
-
-/* A file for one number of samples may compute states that are the same for each sample. */
-static tutti_status find_repeated(const struct onnx_node *node)
-{
-    struct onnx_value *y = node_output(node, 0);
-    tutti_shape shapes[MOST_INPUTS];
-    const size_t count = node->proto->n_input;
-    int rank = 0;
-    if (!y || node->import->fixed_batch < 2) return TUTTI_OK;
-    for (size_t i = 0; i < count; i++) {
-        const tutti_status status = value_shape(node->import, node_input(node, i), &shapes[i]);
-        if (status != TUTTI_OK) return status;
-        if (shapes[i].rank > rank) rank = shapes[i].rank;
-    }
-    for (int axis = 0; axis < rank; axis++) {
-        bool all = true, wide = false;
-        for (size_t i = 0; i < count && all; i++)
-            all = repeats_along(node->import, node_input(node, i), &shapes[i], axis - (rank - shapes[i].rank), &wide);
-        if (all && wide) y->repeated |= 1U << axis;
-    }
-    return TUTTI_OK;
-}
-
 /* Writes an attribute that the operation shares with ONNX's operator, as "alpha=0.5". x: NULL where none is an axis;
  * *axis: the axis of the file. */
 static tutti_status attribute_print(const struct onnx_node *node, const struct operand *x,
@@ -175,8 +141,8 @@ tutti_status build_pointwise(struct onnx_node *node)
     struct batch_axis batch_axis;
     struct text text = { 0 };
     const size_t count = node->proto->n_input;
+    node->broadcasts = true;
     tutti_status status = node_broadcast(node, tensors, count, &batch_axis);
-    if (status == TUTTI_OK && !batch_axis.batched) status = find_repeated(node);
     if (status == TUTTI_OK) status = attributes_print(node, NULL, NULL, &text);
     if (status == TUTTI_OK)
         status =

@@ -11,26 +11,27 @@ static bool is_one_of(const char *type, const char *const *list)
     return *list != NULL;
 }
 
-static bool repeats_along(const struct onnx_value *value, int axis)
+bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis)
 {
     int64_t factor = 0;
-    const bool constant = value->array && !value->initialiser && !value->copied && !value->trains;
     if (value->repeated >> axis & 1) return true;
-    return constant && array_is_linear(value->array, axis, &factor) && factor == 0;
+    if (value->initialiser || value->copied || value->trains) return false;
+    if (import_load(import, value) != TUTTI_OK || !value->array) return false;
+    return array_is_linear(value->array, axis, &factor) && factor == 0;
 }
 
 /* Bits of the axes of a result of `rank` axes along which an input has the same part: broadcasting repeats it there, or
  * the input repeats itself. */
 static unsigned alike(const struct onnx_node *node, size_t position, int rank)
 {
-    const struct onnx_value *value = node_input(node, position);
+    struct onnx_value *value = node_input(node, position);
     tutti_shape shape = { 0 };
     unsigned bits = 0;
     if (!value) return ~0u;
     if (value->batch.batched || value_shape(node->import, value, &shape) != TUTTI_OK || shape.rank > rank) return 0;
     for (int i = 0; i < rank; i++) {
         const int own = i - (rank - shape.rank);
-        if (own < 0 || shape.sizes[own] == 1 || repeats_along(value, own)) bits |= 1u << i;
+        if (own < 0 || shape.sizes[own] == 1 || value_repeats_along(node->import, value, own)) bits |= 1u << i;
     }
     return bits;
 }
@@ -54,14 +55,14 @@ static unsigned of_squeezed(const struct onnx_node *node, int rank, bool insert)
     int count = 0;
     unsigned changed = 0, bits = 0;
     tutti_shape from = { 0 };
-    const struct onnx_value *x = node_input(node, 0);
+    struct onnx_value *x = node_input(node, 0);
     if (!x || value_shape(node->import, x, &from) != TUTTI_OK) return 0;
     const int longer = insert ? rank : from.rank;
     if (node_list_or_attribute(node, "axes", 1, axes, TUTTI_MAX_RANK, &count) != TUTTI_OK || count == 0) return 0;
     if (axes_read(axes, count, longer, &changed) != TUTTI_OK) return 0;
     for (int i = 0, at = 0; i < longer; i++) {
         if (changed >> i & 1) continue;
-        if (repeats_along(x, insert ? at : i)) bits |= 1u << (insert ? i : at);
+        if (value_repeats_along(node->import, x, insert ? at : i)) bits |= 1u << (insert ? i : at);
         at++;
     }
     return bits;
@@ -71,20 +72,19 @@ static unsigned of_transposed(const struct onnx_node *node, int rank)
 {
     size_t count = 0;
     unsigned bits = 0;
-    const struct onnx_value *x = node_input(node, 0);
+    struct onnx_value *x = node_input(node, 0);
     const int64_t *order = node_integers(node, "perm", &count);
     if (order && count != (size_t)rank) return 0;
     for (int i = 0; i < rank; i++)
-        if (repeats_along(x, order ? (int)order[i] : rank - 1 - i)) bits |= 1u << i;
+        if (value_repeats_along(node->import, x, order ? (int)order[i] : rank - 1 - i)) bits |= 1u << i;
     return bits;
 }
 
 /* Bits of all axes of the result along which its parts are equal. */
 static unsigned of_result(const struct onnx_node *node, int rank)
 {
-    static const char *const first_alone[] = { "Identity", "Slice", "Cast", "Dropout", "Relu", "Tanh", "Sigmoid", "Neg",
-        "Exp", "Log", "Sqrt", "Abs", "Clip", "Gelu", "Elu", "LeakyRelu", "Softplus", NULL };
-    static const char *const broadcast[] = { "Add", "Sub", "Mul", "Div", "Pow", "Max", "Min", "Where", NULL };
+    static const char *const first_alone[] = { "Identity", "Slice", "Cast", "Dropout", "Clip", "Gelu", NULL };
+    static const char *const broadcast[] = { "Div", "Pow", "Max", "Min", NULL };
     const char *type = node->proto->op_type;
     unsigned bits = ~0u;
     if (is_one_of(type, first_alone)) return alike(node, 0, rank);
@@ -93,7 +93,7 @@ static unsigned of_result(const struct onnx_node *node, int rank)
         return alike(node, 0, rank) & alike(node, 2, rank) & 1;
     if (!strcmp(type, "Transpose")) return of_transposed(node, rank);
     if (!strcmp(type, "Squeeze") || !strcmp(type, "Unsqueeze")) return of_squeezed(node, rank, *type == 'U');
-    if (!is_one_of(type, broadcast)) return 0;
+    if (!node->broadcasts && !is_one_of(type, broadcast)) return 0;
     for (size_t i = 0; i < node->proto->n_input; i++) bits &= alike(node, i, rank);
     return bits;
 }

@@ -115,10 +115,12 @@ static void put_node(struct message *graph, const char *operator_, const char *a
     put_message(graph, GRAPH_NODE, &node);
 }
 
-static void put_port(struct message *graph, int field, const char *name, int64_t size)
+/* [samples, size], for any number of samples if `samples` is 0. */
+static void put_port_for(struct message *graph, int field, const char *name, int64_t samples, int64_t size)
 {
     struct message port = { 0 }, type = { 0 }, tensor = { 0 }, shape = { 0 }, axis = { 0 };
-    put_text(&axis, 2, "N");
+    if (samples) put_integer(&axis, 1, samples);
+    if (!samples) put_text(&axis, 2, "N");
     put_message(&shape, 1, &axis);
     put_integer(&axis, 1, size);
     put_message(&shape, 1, &axis);
@@ -128,6 +130,11 @@ static void put_port(struct message *graph, int field, const char *name, int64_t
     put_text(&port, 1, name);
     put_message(&port, 2, &type);
     put_message(graph, field, &port);
+}
+
+static void put_port(struct message *graph, int field, const char *name, int64_t size)
+{
+    put_port_for(graph, field, name, 0, size);
 }
 
 /* An initialiser "w" with sizes and so many bytes. */
@@ -392,6 +399,26 @@ START_TEST(sizes_are_checked)
     put_port(&graph, GRAPH_OUTPUT, "y", 4);
     put_node(&graph, "Relu", "x", NULL, "y");
     refused(&graph, 17, TUTTI_SHAPE, "x");
+}
+END_TEST
+
+/* In a file for two samples, what is computed from a parameter has a part for each, whatever the numbers are now: they
+ * are no longer equal after a step. */
+START_TEST(equal_parts_of_parameters_train_apart)
+{
+    static const char *const operators[] = { "Relu", "Identity" };
+    static const int64_t sizes[] = { 2, 4 };
+    static const float ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    for (int i = 0; i < 2; i++) {
+        struct message graph = { 0 };
+        put_port_for(&graph, GRAPH_INPUT, "x", 2, 4);
+        put_port_for(&graph, GRAPH_OUTPUT, "y", 2, 4);
+        put_initialiser(&graph, FLOAT, sizes, 2, ones, sizeof ones);
+        put_node(&graph, operators[i], "w", NULL, "a");
+        put_node(&graph, "Add", "a", "a", "b");
+        put_node(&graph, "Add", "x", "b", "y");
+        refused(&graph, 17, TUTTI_UNSUPPORTED, "'b', has elements of its own for each of the 2 samples");
+    }
 }
 END_TEST
 
@@ -836,6 +863,7 @@ int main(int count, char **words)
     tcase_add_test(cases, sizes_of_parameters_are_refused);
     tcase_add_test(cases, numbers_are_checked);
     tcase_add_test(cases, attributes_are_obeyed_or_refused);
+    tcase_add_test(cases, equal_parts_of_parameters_train_apart);
     tcase_add_test(cases, lists_of_convolutions_have_their_length);
     tcase_add_loop_test(cases, layers_have_the_names_of_nodes, 0, 5);
     tcase_add_test(cases, nesting_and_amounts_have_limits);
