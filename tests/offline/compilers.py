@@ -96,7 +96,7 @@ def amd(chip, text, options, folder):
 
 
 def nvidia_ptx(chips, text, options, folder):
-    """Compiles for the least chip: the others take its PTX too."""
+    """Of the least chip: the others take it too."""
     clang("nvptx64-nvidia-nvcl", [f"-march={chips[0]}"], [f"{LIBCLC}/nvptx64--nvidiacl.bc"], text, options, f"{folder}/out.ptx")
 
 
@@ -116,7 +116,7 @@ def nvidia(chip, groups, folder):
 
 
 def section(path, wanted):
-    """Returns a section of an ELF file of 64 bits."""
+    """Of an ELF file of 64 bits."""
     with open(path, "rb") as file:
         data = file.read()
     at, = struct.unpack_from("<Q", data, 0x28)
