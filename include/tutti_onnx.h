@@ -34,7 +34,7 @@ typedef struct tutti_onnx_options {
     void (*note)(void *user, const char *line);
     void *user;
     /* Number of units that the last layer gets, with new initial values as those of tutti_dense(), for other classes.
-     * The last layer is the Gemm, or MatMul and Add, that the first output comes from. 0: the file's. */
+     * The last layer is the Gemm, or MatMul and Add, that the first float output comes from. 0: the file's. */
     int64_t head;
     /* Sizes that the file leaves open, `size_count` of them. A size is named as in the file, as "sequence", or by
      * input and axis, as "x.1": axis 1 of the input x in the file. Axes with the same name have the same size, so one
@@ -104,12 +104,13 @@ typedef struct tutti_onnx {
  *
  * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones.
  * Parameters that PyTorch's exporters merged, copied or transposed get their names and shapes of the state dict back,
- * and tied weights are one parameter, as far as the file tells. They train, unless tutti_freeze() is called.
- * Constants are: initialisers of one element, of integers, or with elements that are not finite; initialisers that
- * are not parameters of the exported module; and the outputs of Constant. If the file does not tell what was merged,
- * each node that reads an initialiser whose elements are all equal has a parameter of its own: NAME, NAME#2 and so
- * on. A batch normalisation has LAYER.weight, LAYER.bias, LAYER.running_mean and LAYER.running_var, where LAYER is
- * the beginning of its initialisers' names, and trains with the batch's statistics.
+ * and tied weights are one parameter, as far as the file tells. They train, unless tutti_freeze() is called. Constants
+ * are: initialisers of integers, or with elements that are not finite; initialisers that are not parameters of the
+ * exported module; those of one element, unless the file tells that it is a parameter and one node reads it; and the
+ * outputs of Constant. If the file does not tell what was merged, each node that reads an initialiser whose elements
+ * are all equal has a parameter of its own: NAME, NAME#2 and so on. A batch normalisation has LAYER.weight, LAYER.bias,
+ * LAYER.running_mean and LAYER.running_var, where LAYER is the beginning of its initialisers' names, and trains with
+ * the batch's statistics.
  *
  * Files of untrusted origin are safe to read. External data are read from the file's folder and folders in it, not
  * through links. Errors; nothing is made then, and made->network is NULL:

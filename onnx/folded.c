@@ -257,7 +257,8 @@ static tutti_status find_other(struct import *import, const struct signature *si
     return status;
 }
 
-/* What becomes of an initialiser that was computed from parameters. */
+/* What becomes of an initialiser that was computed from parameters. Of those of one number, only RESTORED ones can
+ * train (find_numbers() in trained.c). */
 struct decision {
     enum {
         UNUSED,     /* no node reads it */
@@ -308,7 +309,7 @@ static void note(const struct import *import, const struct onnx_value *value, co
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
             "torch.onnx.export(..., optimize=False) keeps the parameters",
             name, names, end, decision->other->name, name);
-    else if (decision->outcome == COMPUTED && elements(value) == 1)
+    else if ((decision->outcome == COMPUTED || decision->outcome == REORDERED) && elements(value) == 1)
         import_note(import,
             "warning: the exporter computed %s from %s%s: it is one number, and does not train; "
             "torch.onnx.export(..., optimize=False) keeps %s",

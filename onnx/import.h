@@ -83,7 +83,7 @@ struct onnx_value {
     int declared;                    /* the type that the file declares; 0: none */
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
-    bool trains;                     /* a known input that is a parameter, whatever its size */
+    bool trains;                     /* a known input, or one number (trained.c), that is a parameter */
     bool copied;                     /* by Identity, of an initialiser or such an input */
     struct array *array;             /* known numbers; NULL: not read or computed yet, or not known */
     tutti_tensor tensor;             /* id < 0: not in the network yet */

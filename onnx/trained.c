@@ -176,7 +176,14 @@ static tutti_status find_by_reading(struct import *import)
     return TUTTI_OK;
 }
 
-/* ------------------------------------------------------------------------------------------- what was decided ---- */
+/* -------------------------------------------------------------------------------------------------- one number ---- */
+
+static bool is_number(const struct onnx_value *value)
+{
+    size_t count = 0;
+    return value->initialiser && value->stored && onnx_type_is_float(value->type) &&
+        array_count((int)value->stored->n_dims, value->stored->dims, &count) && count == 1;
+}
 
 /* "fc.weight", "lstm.weight_ih_l0", "attention.in_proj_bias", "norm.weight#2". */
 static bool is_called_parameter(const char *name)
@@ -185,6 +192,42 @@ static bool is_called_parameter(const char *name)
     last = last ? last + 1 : name;
     return strstr(last, "weight") || strstr(last, "bias");
 }
+
+/* Whether the file tells that one number is a parameter: by the state dict, by a name in it that the exporter replaced,
+ * or by a layer's name for it. Scales that are computed, as those of a quantised file, are none. */
+static bool is_told_parameter(const struct signature *signature, const struct onnx_value *value)
+{
+    const char *last = strrchr(value->name, '.');
+    if (value->origin.renamed) return true;
+    if (signature->count) return !value->origin.folded_from && is_in_state(signature, value);
+    last = last ? last + 1 : value->name;
+    return (value->usage.is_weight && is_called_parameter(value->name)) || !strcmp(last, "weight") ||
+        !strcmp(last, "bias");
+}
+
+/* Other initialisers of one number are constants: nodes may need to know them. So are those of several nodes: exporters
+ * merge equal numbers, as 1 for a scale and 1 in a formula. */
+static void find_numbers(const struct import *import, const struct signature *signature)
+{
+    struct name_list list = { .length = 0 };
+    for (size_t i = 0; i < import->value_count; i++) {
+        struct onnx_value *value = &import->values[i];
+        if (!is_number(value) || value->constant || value->view.of || !is_told_parameter(signature, value)) continue;
+        value->trains = value->usage.nodes < 2;
+        if (!value->trains) name_list_add(&list, value->name);
+    }
+    for (size_t i = 0; i < import->value_count; i++) {
+        struct onnx_value *value = &import->values[i];
+        if (is_number(value) && value->view.of) value->trains = value->view.of->trains;
+    }
+    if (list.count)
+        import_note(import,
+            "warning: several nodes read %zu parameter%s of one number, which the exporter may have merged with equal "
+            "ones: %s%s %s not train",
+            list.count, list.count == 1 ? "" : "s", list.names, name_list_end(&list), list.count == 1 ? "does" : "do");
+}
+
+/* ------------------------------------------------------------------------------------------- what was decided ---- */
 
 static void note_constants(const struct import *import, bool known)
 {
@@ -237,14 +280,15 @@ tutti_status import_find_constants(struct import *import, const struct signature
 {
     const bool known = signature->count || import->scopes;
     tutti_status status = TUTTI_OK;
-    if (import->options->train_constants) return TUTTI_OK;
     find_weights(import);
+    if (import->options->train_constants) return find_numbers(import, signature), TUTTI_OK;
     if (signature->count)
         status = find_by_state(import, signature);
     else if (import->scopes)
         find_by_use(import);
     else
         status = find_by_reading(import);
+    find_numbers(import, signature);
     note_constants(import, known);
     if (!known) note_trained(import);
     return status;

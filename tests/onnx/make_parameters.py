@@ -124,6 +124,18 @@ class States(nn.Module):
         return self.head(state)
 
 
+class Numbers(nn.Module):
+    """Parameters of one number: a slope, a bias and, which the older exporter does not tell from a buffer, a scale."""
+    def __init__(self, scaled):
+        super().__init__()
+        self.slope, self.one, self.head, self.scale = nn.PReLU(), nn.Linear(6, 1), nn.Linear(1, 5), 1.5
+        if scaled:
+            self.scale = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x):
+        return self.head(self.one(self.slope(x) * self.scale))
+
+
 def layers(folder):
     torch.manual_seed(6)
     network, example = Siamese(), torch.from_numpy(make.numbers(8, 12))
@@ -148,6 +160,10 @@ def main():
         network.zero_grad()
         make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
     layers(folder)
+    torch.manual_seed(7)
+    example = torch.from_numpy(make.numbers(3, 6))
+    make.export(folder, "numbers", Numbers(False), example, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
+    make.export(folder, "numbers_new", Numbers(True), example, classes=5, dynamo=True, opset_version=20, external_data=False)
     rows = torch.from_numpy(make.numbers(3, 4, 6))
     make.export(folder, "attentions", Attentions(), rows, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)
     make.export(folder, "relative_new", Relative(), rows, classes=5, dynamo=True, opset_version=20, external_data=False, computed=relative_of_file)

@@ -185,7 +185,7 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "from_end", "turned", "folded_lstm",
     "folded_twice", "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder",
     "folded_turned", "folded_norms", "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads",
-    "folded_zeros" };
+    "folded_zeros", "numbers", "numbers_new" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -263,7 +263,8 @@ static const char *const trained[] = { "mlp", "mlp_external", "residual", "trans
     "counted", "counted_new", "unpooled", "copies", "copies_new", "ties", "ties_new", "siamese", "siamese_new",
     "buffers", "states", "attentions", "relative_new", "from_end", "folded_lstm", "folded_twice", "folded_scaled",
     "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned", "folded_norms",
-    "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros" };
+    "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros", "numbers",
+    "numbers_new" };
 
 static double train_by_kernels(struct session *s, const struct safetensors_tensor *labels)
 {
@@ -342,7 +343,8 @@ END_TEST
 static const char *const counted[] = { "copies", "copies_new", "ties", "ties_new", "transformer", "transformer_new",
     "siamese", "siamese_new", "buffers", "states", "attentions", "relative_new", "folded_lstm", "folded_twice",
     "folded_scaled", "folded_recurrent", "folded_fresh", "folded_added", "folded_decoder", "folded_turned",
-    "folded_norms", "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros" };
+    "folded_norms", "folded_copies", "folded_tokens", "folded_cells", "folded_start", "folded_heads", "folded_zeros",
+    "numbers", "numbers_new" };
 
 START_TEST(parameters_are_pytorchs)
 {
@@ -390,6 +392,8 @@ static const struct {
     { "folded_decoder", "layer.multihead_attn.in_proj_bias", 12, 0 },
     { "folded_lstm", "layer.weight_ih_l0", 12, 4 },
     { "folded_start", "second.weight_hh_l1_reverse", 8, 2 },
+    { "numbers", "slope.weight", 1, 0 }, /* of one number, and train */
+    { "numbers_new", "scale", 1, 0 },
 };
 
 START_TEST(names_are_pytorchs)
