@@ -1,5 +1,5 @@
 /* Initialisers that have elements of a parameter several times: a class token for each sample, the bias of a step whose
- * state is 0, a table of relative positions. They become nodes that read the parameter, once. */
+ * state is 0. They become nodes that read the parameter, once. Tables are in unfolded_tables.c. */
 #include "onnx/unfolded.h"
 
 #include "base/memory.h"
@@ -75,7 +75,8 @@ static tutti_status read_floats(const struct unfolding *u, const Onnx__TensorPro
 /* -------------------------------------------------------------------------------------------------- along an axis ----
  */
 
-/* Whether an input of the file has this number of samples. */
+/* Whether an input of the file has this number of samples. Where no axis is the batch (the option `whole`), the first
+ * one counts. */
 static bool is_batch(const struct unfolding *u, int64_t size)
 {
     const Onnx__GraphProto *graph = u->edit.graph;
@@ -83,7 +84,9 @@ static bool is_batch(const struct unfolding *u, int64_t size)
     for (size_t i = 0; i < graph->n_input; i++) {
         const Onnx__TypeProto *type = graph->input[i]->type;
         const Onnx__TensorShapeProto *sizes = type && type->tensor_type ? type->tensor_type->shape : NULL;
-        found |= sizes && sizes->n_dim > 0 && sizes->dim[0]->dim_value == size;
+        const int batch = import_batch_axis(u->import, proto_text(graph->input[i]->name));
+        const size_t axis = batch == HIDDEN ? 0 : (size_t)batch;
+        found |= sizes && sizes->n_dim > axis && sizes->dim[axis]->dim_value == size;
     }
     return found;
 }
@@ -124,7 +127,8 @@ static bool is_vector(const struct array *array)
     return wide <= 1;
 }
 
-/* The parameter that stays in the file under a name of its own: with the elements' order not known, the file's. */
+/* Makes the initialiser one part of itself, under its own name, because the order of the parameter's elements is not
+ * known. All nodes read an Expand of it, NAME#all. */
 static tutti_status expand_under_own_name(
     struct unfolding *u, Onnx__TensorProto *tensor, const struct array *array, const struct array *part)
 {
