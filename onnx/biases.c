@@ -1,5 +1,7 @@
 /* PyTorch's newer exporter leaves out biases of zeros, such as those of layers that were never trained. The state dict
  * in the file tells that the layers have them. */
+#include "onnx/exported_names.h"
+#include "onnx/graph_edit.h"
 #include "onnx/signature.h"
 
 #include "base/memory.h"
@@ -22,33 +24,20 @@ static size_t channels_of(const Onnx__NodeProto *node, const Onnx__TensorProto *
 /* The layer's bias, if the state dict has it and the file does not. */
 static struct signature_entry *find_bias(const struct signature *signature, const char *weight)
 {
-    const size_t length = strlen(weight), end = strlen("weight");
-    if (length < end || strcmp(weight + length - end, "weight")) return NULL;
-    char *name = memory_format("%.*sbias", (int)(length - end), weight);
+    char *name = bias_name(weight);
     struct signature_entry *entry = name ? signature_find(signature, name) : NULL;
     free(name);
     return entry && entry->parameter && !entry->present ? entry : NULL;
 }
 
-/* Adds an initialiser of zeros to the graph, which owns it. NULL: no memory. */
-static Onnx__TensorProto *add_zeros(Onnx__GraphProto *graph, const char *name, size_t count)
+static tutti_status add_zeros(Onnx__GraphProto *graph, const char *name, size_t count)
 {
-    Onnx__TensorProto *tensor = memory_new(1, sizeof *tensor);
-    void *list = realloc(graph->initializer, (graph->n_initializer + 1) * sizeof *graph->initializer);
-    if (list) graph->initializer = list;
-    if (!tensor || !list) return free(tensor), NULL;
-    onnx__tensor_proto__init(tensor);
-    graph->initializer[graph->n_initializer++] = tensor;
-    tensor->name = memory_copy_text(name);
-    tensor->dims = memory_new(1, sizeof *tensor->dims);
-    tensor->raw_data.data = memory_new(count, sizeof(float));
-    if (!tensor->name || !tensor->dims || !tensor->raw_data.data) return NULL;
-    tensor->raw_data.len = count * sizeof(float);
-    tensor->n_dims = 1;
-    tensor->dims[0] = (int64_t)count;
-    tensor->has_data_type = tensor->has_raw_data = true;
-    tensor->data_type = ONNX_FLOAT;
-    return tensor;
+    struct graph_edit edit = { .graph = graph };
+    const int64_t size = (int64_t)count;
+    float *zeros = memory_new(count, sizeof *zeros);
+    const tutti_status status = zeros ? edit_add_floats(&edit, name, 1, &size, zeros) : TUTTI_NO_MEMORY;
+    free(zeros);
+    return status;
 }
 
 /* Makes the node read the initialiser as its third input. */
@@ -74,8 +63,11 @@ static tutti_status restore_bias(struct import *import, const struct signature *
     const size_t count = entry ? channels_of(node, weight->stored) : 0;
     if (!count || import_find(import, entry->name)) return TUTTI_OK;
     struct onnx_value *bias = NULL;
-    const Onnx__TensorProto *tensor = add_zeros(import->model->graph, entry->name, count);
-    tutti_status status = tensor ? read_bias(node, entry->name) : TUTTI_NO_MEMORY;
+    Onnx__GraphProto *graph = import->model->graph;
+    tutti_status status = add_zeros(graph, entry->name, count);
+    if (status != TUTTI_OK) return status;
+    const Onnx__TensorProto *tensor = graph->initializer[graph->n_initializer - 1];
+    status = read_bias(node, entry->name);
     if (status == TUTTI_OK) status = import_add_name(import, tensor->name, &bias);
     if (status != TUTTI_OK) return status;
     bias->stored = tensor;

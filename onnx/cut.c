@@ -132,7 +132,7 @@ static tutti_status join(struct projections *p, struct onnx_value **pieces, cons
         goto done;
     if (!joined) {
         TRY(import_add_name(p->import, name, &joined));
-        joined->origin.state_name = name; /* which frees it */
+        joined->origin.state_name = name; /* import_free() frees it */
         joined->array = array;
         joined->initialiser = true;
         joined->type = ONNX_FLOAT;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Whether a name with a number, as "permute_1", is made up: only in files whose nodes tell scopes (dynamo=True), or in
- * all files. Other parameters may have the operation's name. */
+/* Whether a name such as "permute_1" is made up. NO: never, because parameters are called so. WITH_SCOPES: in files
+ * whose nodes tell scopes (dynamo=True), also "permute" without a number. ALWAYS: in all files, with a number. */
 enum made_up { NO, WITH_SCOPES, ALWAYS };
 
 /* Operations of torch.export. "val_7" is a value that the exporter itself computed, mostly the transposed weight of a
@@ -104,6 +104,13 @@ bool import_is_nameless(const struct import *import, const struct onnx_value *va
     if (!operation || operation->made_up == NO) return false;
     const bool numbered = *rest == '_' && rest[1] && strspn(rest + 1, "0123456789") == strlen(rest + 1);
     return numbered ? operation->made_up == ALWAYS || import->scopes : import->scopes && !*rest;
+}
+
+char *bias_name(const char *weight)
+{
+    const size_t length = strlen(weight), end = strlen("weight");
+    if (length < end || strcmp(weight + length - end, "weight")) return NULL;
+    return memory_format("%.*sbias", (int)(length - end), weight);
 }
 
 char *list_next(const char **at)

@@ -13,6 +13,9 @@ unsigned operation_of(const char *name);
 /* Whether an exporter made the value's name up. */
 bool import_is_nameless(const struct import *import, const struct onnx_value *value);
 
+/* "fc.bias" for "fc.weight", which the caller frees. NULL: the name does not end so, or there is no memory. */
+char *bias_name(const char *weight);
+
 /* The next name in a list such as "['fc.weight', 'val_1']", which the caller frees. *at starts at the list and moves
  * on. NULL: there is none, and *at is NULL, or there is no memory. */
 char *list_next(const char **at);

@@ -54,12 +54,6 @@ static bool has_source(const struct onnx_value *value, const char *source)
     return found;
 }
 
-static size_t elements(const struct onnx_value *value)
-{
-    size_t count = 0;
-    return value->stored && array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
-}
-
 /* Makes the initialiser a view of an earlier one that was computed from the same parameter, too. */
 static tutti_status tie_to_earlier(
     const struct import *import, struct onnx_value *value, const char *parameter, bool *same)
@@ -68,7 +62,7 @@ static tutti_status tie_to_earlier(
     for (struct onnx_value *earlier = import->values; earlier < value && !*same && status == TUTTI_OK; earlier++) {
         const struct origin *origin = &earlier->origin;
         if (!earlier->initialiser || !origin->folded_from || earlier->view.of || origin->renamed) continue;
-        if (elements(earlier) != elements(value) || !has_source(earlier, parameter)) continue;
+        if (stored_elements(earlier) != stored_elements(value) || !has_source(earlier, parameter)) continue;
         status = view_find(import, value, earlier, false, same);
     }
     return status;
@@ -81,7 +75,7 @@ static tutti_status tie_to_source(
     const bool is_there = parameter && parameter != value && parameter->initialiser && parameter->origin.kind &&
         !strcmp(parameter->origin.kind, "PARAMETER");
     if (!is_there) return tie_to_earlier(import, value, source, same);
-    if (elements(parameter) != elements(value)) return TUTTI_OK;
+    if (stored_elements(parameter) != stored_elements(value)) return TUTTI_OK;
     return view_find(import, value, parameter, transposed, same);
 }
 
@@ -309,7 +303,7 @@ static void note(const struct import *import, const struct onnx_value *value, co
             "warning: the exporter computed %s from %s%s, of which %s has elements, too: %s does not train; "
             "torch.onnx.export(..., optimize=False) keeps the parameters",
             name, names, end, decision->other->name, name);
-    else if ((decision->outcome == COMPUTED || decision->outcome == REORDERED) && elements(value) == 1)
+    else if ((decision->outcome == COMPUTED || decision->outcome == REORDERED) && stored_elements(value) == 1)
         import_note(import,
             "warning: the exporter computed %s from %s%s: it is one number, and does not train; "
             "torch.onnx.export(..., optimize=False) keeps %s",

@@ -24,7 +24,7 @@ tutti_status edit_add_floats(
 tutti_status edit_add_integers(
     struct graph_edit *edit, const char *name, int rank, const int64_t *sizes, const int64_t *integers);
 void edit_remove(struct graph_edit *edit, const Onnx__TensorProto *tensor); /* an initialiser */
-/* Makes all nodes read `to` instead of `from`. */
+/* Makes all nodes of the graph read `to` instead of `from`, but not added ones. */
 tutti_status edit_read_instead(struct graph_edit *edit, const char *from, const char *to);
 /* Adds a node that reads and writes these names, and has an attribute `axis`, unless axis is negative. */
 tutti_status edit_add_node(struct graph_edit *edit, const char *type, const char *const *inputs, size_t input_count,

@@ -675,7 +675,8 @@ static tutti_status read_parameters(struct import *import)
 {
     struct signature signature = { 0 };
     tutti_status status = signature_read(import, &signature);
-    if (status == TUTTI_OK) import_read_origins(import, &signature);
+    if (status == TUTTI_OK) signature_find_state_names(import, &signature);
+    import_find_paths(import);
     if (status == TUTTI_OK) status = import_restore_biases(import, &signature);
     if (status == TUTTI_OK) status = import_take_apart(import, &signature);
     if (status == TUTTI_OK) status = import_restore_biases(import, &signature); /* of layers whose weight was merged */

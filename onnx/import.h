@@ -49,7 +49,7 @@ struct view {
 /* How the file's nodes use a value. */
 struct node_usage {
     int nodes;      /* number of inputs of nodes that read its elements */
-    int reads;      /* number of reads so far, while initialisers are taken apart (merged.c) */
+    int reads;      /* inputs so far for which merged.c found no name of their own; `nodes` shrinks by the others */
     bool is_weight; /* some layer reads it as its weights */
     int demand;     /* what its elements affect in the end (trained.c) */
 };
@@ -98,7 +98,7 @@ struct onnx_value {
     struct node_usage usage;
     struct origin origin;
     bool apart;               /* the exporter merged it with another initialiser, whose numbers it has */
-    bool constant;            /* an initialiser that is not trained */
+    bool constant;            /* an initialiser that was found not to be a parameter; see add_tensor(), too */
     bool noted;               /* a note says why it is not trained */
     struct view view;         /* of another initialiser, or of the parameter `origin.renamed` */
     struct sequence sequence; /* of known length */
@@ -148,8 +148,8 @@ const char *name_list_end(const struct name_list *list);
 tutti_status import_read_classes(const struct import *import);
 /* Steps of read_parameters(), before the first node, in this order; signature_read() is the first. */
 struct signature;
-/* merged.c: finds whether names are paths, whether nodes tell scopes, and the names in the state dict. */
-void import_read_origins(struct import *import, const struct signature *signature);
+/* merged.c: finds whether names are paths, and whether nodes tell scopes. */
+void import_find_paths(struct import *import);
 /* biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(), so that
  * no merged initialiser gets the name of such a bias, and after it, for layers whose weight was merged. */
 tutti_status import_restore_biases(struct import *import, const struct signature *signature);
@@ -175,14 +175,14 @@ void import_note_batch_norm(const struct import *import); /* batch_norm.c */
  * 0. Errors: TUTTI_SHAPE if the caller gives no size, or two. */
 tutti_status import_open_size(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis, int64_t *size);
-/* The batch axis of an input, or HIDDEN. */
-int import_batch_axis(const struct import *import, const char *input);
 /* values.c: NULL if the file does not have the name. */
 struct onnx_value *import_find(const struct import *import, const char *name);
 /* Adds a name that stands for no value yet. It must outlive the import. */
 tutti_status import_add_name(struct import *import, const char *name, struct onnx_value **made);
 /* Reads the numbers of an initialiser, unless they were read already. */
 tutti_status import_load(const struct import *import, struct onnx_value *value);
+/* The number of elements that the file has; 0: none, or not known. */
+size_t stored_elements(const struct onnx_value *value);
 /* Whether it has elements of an integer type or bool that are known. */
 bool value_is_integers(const struct onnx_value *value);
 /* The tensor's shape: of a sample, if it has a batch. */
@@ -192,7 +192,9 @@ int64_t import_samples(const struct import *import);
 /* Counts memory that the file has no bytes for, so that many nodes of a small file cannot take the host's memory.
  * Refuses more than 1 GiB in total, including the copies of uniform initialisers. */
 tutti_status import_count_bytes(struct import *import, size_t bytes);
-/* batch_axis.c: the sizes of a value as the file has them. */
+/* batch_axis.c: the batch axis of an input, or HIDDEN. */
+int import_batch_axis(const struct import *import, const char *input);
+/* The sizes of a value as the file has them. */
 tutti_status value_sizes(
     const struct import *import, const struct onnx_value *value, struct symbolic_integer *sizes, int *rank);
 
@@ -206,6 +208,8 @@ struct onnx_node {
 };
 typedef tutti_status node_function(struct onnx_node *node);
 
+/* Whether a node's type is in a list that ends with NULL. */
+bool type_is_among(const char *type, const char *const *list);
 /* Return an input or an output; NULL if the node does not have it. */
 struct onnx_value *node_input(const struct onnx_node *node, size_t position);
 struct onnx_value *node_output(const struct onnx_node *node, size_t position);
@@ -236,7 +240,8 @@ tutti_status node_list_or_attribute(
 tutti_status node_scalar(const struct onnx_node *node, size_t position, float fallback, float *scalar);
 /* Reads axes of the file as bits. */
 tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
-/* Whether all inputs are numbers that are known when the file is read, and do not train. */
+/* Whether all inputs are numbers that are known now. Floats of initialisers with several elements are not, whether they
+ * train or not. */
 bool node_inputs_are_known(const struct onnx_node *node);
 
 /* operands.c: an input as a tensor of float32; parameters and constants are added at their first use. The axes of
@@ -250,9 +255,9 @@ tutti_status node_operand(const struct onnx_node *node, size_t position, struct 
 /* Reads an input in its own type; node_operand() converts it to float32. Integers are int32 if they are an input of the
  * network or a constant; otherwise they are float32 already. */
 tutti_status node_operand_as_is(const struct onnx_node *node, size_t position, struct operand *operand);
-/* node_batched(): the operand must have a batch; with the option `whole`, an operand without one is repeated for each
- * sample. node_batched_if_whole(): like node_batched() with `whole`; without it, accepts any operand. node_fixed(): the
- * operand must not have a batch, such as weights. */
+/* batch_axis.c. node_batched(): the operand must have a batch; with the option `whole`, an operand without one is
+ * repeated for each sample. node_batched_if_whole(): like node_batched() with `whole`; without it, accepts any operand.
+ * node_fixed(): the operand must not have a batch, such as weights. */
 tutti_status node_batched(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_batched_if_whole(const struct onnx_node *node, size_t position, struct operand *operand);
 tutti_status node_fixed(const struct onnx_node *node, size_t position, struct operand *operand);

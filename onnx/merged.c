@@ -5,8 +5,9 @@
  * TorchScript (dynamo=False) replaces an initialiser that it merged by an Identity, but not a tied one. torch.export
  * (dynamo=True) writes all names of the state dict, and the layer of each node, into the file. It keeps the first of
  * merged tensors, and the last name of tied ones. If a file tells neither, initialisers whose elements are all equal
- * are taken apart, and others stay one. */
+ * are taken apart, and others stay one. If it tells layers alone, those of copies of a layer are taken apart, too. */
 #include "onnx/exported_names.h"
+#include "onnx/graph_edit.h"
 #include "onnx/signature.h"
 #include "onnx/views.h"
 
@@ -42,20 +43,13 @@ static void become_copy(struct onnx_value *value, const struct onnx_value *from)
     value->initialiser = value->apart = true;
 }
 
-static bool is_output(const struct import *import, const char *name)
-{
-    const Onnx__GraphProto *graph = import->model->graph;
-    for (size_t i = 0; i < graph->n_output; i++)
-        if (!strcmp(graph->output[i]->name, name)) return true;
-    return false;
-}
-
 /* Makes the output, which has the name that the exporter replaced, an initialiser. */
 static void undo_identity(const struct import *import, const Onnx__NodeProto *node)
 {
     const struct onnx_value *from = import_find(import, node->input[0]);
     struct onnx_value *to = import_find(import, node->output[0]);
-    if (from && from->initialiser && to && !is_output(import, to->name)) become_copy(to, from);
+    const struct graph_edit edit = { .graph = import->model->graph };
+    if (from && from->initialiser && to && !edit_is_output(&edit, to->name)) become_copy(to, from);
 }
 
 /* -------------------------------------------------------------------------------------------------- new names ---- */
@@ -151,22 +145,6 @@ static struct signature_entry *missing_in_layer(const struct separation *s, cons
 
 /* ----------------------------------------------------------------------------------------------- torch.export ---- */
 
-/* The state dict's name of the tensor that an initialiser is, or was computed from. NULL: there is no such tensor or
- * more than one, or no memory. */
-static char *state_name(const struct signature *signature, const struct onnx_value *value)
-{
-    char *found = NULL;
-    if (!value->origin.folded_from)
-        return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
-    const char *at = value->origin.folded_from;
-    size_t count = 0;
-    for (char *name; (name = list_next(&at)) != NULL; free(name))
-        if (signature_find(signature, name) && count++ == 0) found = memory_copy_text(name);
-    if (count <= 1) return found;
-    free(found);
-    return NULL;
-}
-
 /* Initialisers keep the state dict's names, unless they have them in another form. */
 static tutti_status read_entry(
     const struct separation *s, size_t input, struct onnx_value *value, struct signature_entry *entry)
@@ -229,7 +207,7 @@ static tutti_status separate_by_state(const struct separation *s, size_t input, 
     return read_entry(s, input, value, other);
 }
 
-/* -------------------------------------------------------------------------------------- nothing that tells ---- */
+/* ------------------------------------------------------------------------------------------- no state dict ---- */
 
 /* "a.0.fc" and "b.0.fc" */
 static bool is_copy_of_layer(const char *layer, const char *name)
@@ -303,6 +281,7 @@ static tutti_status take_node_apart(const struct separation *s)
         struct onnx_value *value = *s->node->input[i] ? import_find(s->import, s->node->input[i]) : NULL;
         if (state) status = name_tied(s, i, value);
         if (status != TUTTI_OK) break;
+        /* usage.nodes is 1, too, once the other nodes read other names. */
         if (!can_be_apart(value) && !(value && value->usage.reads)) continue;
         if (state)
             status = separate_by_state(s, i, value);
@@ -348,16 +327,12 @@ static const Onnx__NodeProto *find_scoped(const Onnx__GraphProto *graph, size_t 
     return import_scopes(node) ? node : graph->node[n];
 }
 
-void import_read_origins(struct import *import, const struct signature *signature)
+void import_find_paths(struct import *import)
 {
     const Onnx__GraphProto *graph = import->model->graph;
     for (size_t i = 0; i < graph->n_node; i++) {
         import->paths |= proto_text(graph->node[i]->name)[0] == '/';
         import->scopes |= import_scopes(graph->node[i]) != NULL;
-    }
-    for (size_t i = 0; i < import->value_count; i++) {
-        struct onnx_value *value = &import->values[i];
-        if (value->initialiser && signature->count) value->origin.state_name = state_name(signature, value);
     }
 }
 

@@ -1,6 +1,7 @@
 /* PyTorch's exporters store a weight that a product reads transposed in this form, under a name such as val_7: it gets
  * the name and the shape of its layer's weight again, or is tied to the parameter of that name, of which it is a copy.
- */
+ * So do a weight and a bias of channels (Mul, Add) with axes of size 1, and what the newer exporter computed by
+ * movements. */
 #include "onnx/exported_names.h"
 #include "onnx/folded.h"
 #include "onnx/views.h"

@@ -48,6 +48,12 @@ tutti_status node_cast_type(const struct onnx_node *node, int *type)
 
 /* ----------------------------------------------------------------------------------------------------- inputs ---- */
 
+bool type_is_among(const char *type, const char *const *list)
+{
+    while (*list && strcmp(type, *list)) list++;
+    return *list != NULL;
+}
+
 struct onnx_value *node_input(const struct onnx_node *node, size_t position)
 {
     const Onnx__NodeProto *proto = node->proto;
@@ -62,7 +68,8 @@ struct onnx_value *node_output(const struct onnx_node *node, size_t position)
                                                                   : NULL;
 }
 
-/* Floats of initialisers train, unless they are one number. */
+/* Floats of initialisers count as not known, unless they are one number that does not train: they may be parameters. So
+ * do those that import_find_constants() made constants. */
 static bool is_known(const struct onnx_value *value)
 {
     size_t count = value->array ? value->array->count : 0;

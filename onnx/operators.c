@@ -27,7 +27,7 @@ static const struct onnx_operator operators[] = {
     { "Compress", build_compress },
     { "Concat", build_concat, evaluate_concat, .index_rule = INDEX_JOINED },
     { "Constant", build_constant },
-    { "ConstantOfShape", build_constants_of_samples, build_constant_of_shape },
+    { "ConstantOfShape", build_constant_of_shape, evaluate_constant_of_shape },
     { "Conv", build_conv, NULL, "conv" },
     { "ConvInteger", build_quantised_conv },
     { "ConvTranspose", build_conv, NULL, "conv_transpose" },

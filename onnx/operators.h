@@ -49,11 +49,6 @@ tutti_status node_drop_axis(
 /* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it,
  * as the initial state of a cell does. Other operands stay as they are. */
 tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *operand);
-/* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training: parameters that
- * have equal parts do not. */
-bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis);
-/* Finds the axes along which the first output repeats its elements, from those of the inputs. */
-void node_find_repeats(const struct onnx_node *node);
 /* If only its size suggested that the first axis of an input is the batch: reads the input as a value without a
  * batch. False: the batch is certain, or there is none. */
 bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
@@ -65,6 +60,12 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 /* Gives an operand without a batch the batch axis of another one. */
 tutti_status node_like(
     const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
+
+/* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training: parameters that
+ * have equal parts do not. */
+bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis);
+/* Finds the axes along which the first output repeats its elements, from those of the inputs. */
+void node_find_repeats(const struct onnx_node *node);
 
 /* batch_index.c: indices that grow with the sample. Whether known indices grow with the sample along an axis: each
  * sample has `rows` elements, which are those of the first sample plus `factor` for each further sample. This holds for
@@ -80,13 +81,13 @@ tutti_status batch_index_finish(const struct onnx_node *node, enum batch_index_r
 /* movement.c: removes the axis from `one`, a single element of x along it. */
 tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
 
-/* shapes.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows of
- * each sample. */
+/* constants.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows
+ * of each sample. */
 tutti_status node_filled(const struct onnx_node *node, const struct symbolic_integer *sizes, size_t rank, float number,
     struct operand *filled);
 
-/* shapes.c, evaluate.c: constant folding, of numbers that are known when the file is read. */
-node_function build_shape, build_size, build_constant, build_constant_of_shape, build_constants_of_samples;
+/* shapes.c, constants.c, evaluate.c: constant folding, of numbers that are known when the file is read. */
+node_function build_shape, build_size, build_constant, build_constant_of_shape, evaluate_constant_of_shape;
 bool arithmetic_has(const char *name); /* whether evaluate_arithmetic() computes the operator */
 node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast,
     evaluate_reduce; /* arithmetic.c */

@@ -5,12 +5,6 @@
 
 #include <string.h>
 
-static bool is_one_of(const char *type, const char *const *list)
-{
-    while (*list && strcmp(type, *list)) list++;
-    return *list != NULL;
-}
-
 bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis)
 {
     int64_t factor = 0;
@@ -87,13 +81,13 @@ static unsigned of_result(const struct onnx_node *node, int rank)
     static const char *const broadcast[] = { "Div", "Pow", "Max", "Min", NULL };
     const char *type = node->proto->op_type;
     unsigned bits = ~0u;
-    if (is_one_of(type, first_alone)) return alike(node, 0, rank);
+    if (type_is_among(type, first_alone)) return alike(node, 0, rank);
     if (!strcmp(type, "MatMul") && rank >= 2) return of_product(node, rank);
     if (!strcmp(type, "Gemm") && !node_integer(node, "transA", 0))
         return alike(node, 0, rank) & alike(node, 2, rank) & 1;
     if (!strcmp(type, "Transpose")) return of_transposed(node, rank);
     if (!strcmp(type, "Squeeze") || !strcmp(type, "Unsqueeze")) return of_squeezed(node, rank, *type == 'U');
-    if (!node->broadcasts && !is_one_of(type, broadcast)) return 0;
+    if (!node->broadcasts && !type_is_among(type, broadcast)) return 0;
     for (size_t i = 0; i < node->proto->n_input; i++) bits &= alike(node, i, rank);
     return bits;
 }

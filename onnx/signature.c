@@ -150,6 +150,30 @@ tutti_status signature_read(struct import *import, struct signature *signature)
     return status == TUTTI_OK ? read_initialisers(import, signature) : status;
 }
 
+/* The state dict's name of the tensor that an initialiser is, or was computed from. NULL: there is no such tensor or
+ * more than one, or no memory. */
+static char *state_name(const struct signature *signature, const struct onnx_value *value)
+{
+    char *found = NULL;
+    if (!value->origin.folded_from)
+        return signature_find(signature, value->name) ? memory_copy_text(value->name) : NULL;
+    const char *at = value->origin.folded_from;
+    size_t count = 0;
+    for (char *name; (name = list_next(&at)) != NULL; free(name))
+        if (signature_find(signature, name) && count++ == 0) found = memory_copy_text(name);
+    if (count <= 1) return found;
+    free(found);
+    return NULL;
+}
+
+void signature_find_state_names(struct import *import, const struct signature *signature)
+{
+    for (size_t i = 0; i < import->value_count; i++) {
+        struct onnx_value *value = &import->values[i];
+        if (value->initialiser && signature->count) value->origin.state_name = state_name(signature, value);
+    }
+}
+
 void signature_free(struct signature *signature)
 {
     for (size_t i = 0; i < signature->count; i++) free(signature->entries[i].name);

@@ -18,12 +18,15 @@ struct signature {
     size_t count;
 };
 
-/* Fails only for lack of memory. A file without a signature has no entries. */
+/* Reads the state dict's names, and marks those that are present; a file without a signature has none. Sets origin.kind
+ * and origin.folded_from of initialisers, also without a signature. Fails only for lack of memory. */
 tutti_status signature_read(struct import *import, struct signature *signature);
 /* The names alone, before those of the file are read. */
 tutti_status signature_read_names(const Onnx__GraphProto *graph, struct signature *signature);
 /* The list of the names that the exporter computed an initialiser from. NULL: the file does not say it. */
 const char *signature_folded_from(const Onnx__GraphProto *graph, const char *name);
+/* Sets origin.state_name of initialisers. */
+void signature_find_state_names(struct import *import, const struct signature *signature);
 void signature_free(struct signature *signature);
 struct signature_entry *signature_find(const struct signature *signature, const char *name); /* NULL: none */
 /* The position of the first entry of a layer ("" is the whole module); the others follow it. */

@@ -47,8 +47,8 @@ static tutti_status find_by_state(struct import *import, const struct signature 
 }
 
 /* For files without a state dict whose nodes tell their scopes: constants are initialisers with names that the
- * exporter made up, which no layer reads as its weights. PyTorch's older exporter also makes up names of parameters
- * that it reshaped. */
+ * exporter made up, which no layer reads as its weights. This is not done for PyTorch's older exporter, which also
+ * makes up names of parameters that it reshaped: its files tell no scopes. */
 static void find_by_use(struct import *import)
 {
     for (size_t i = 0; i < import->value_count; i++) {
@@ -63,12 +63,6 @@ static void find_by_use(struct import *import)
 /* What a value affects in the end. 0: only comparisons and shapes. */
 enum { FOR_GRADIENT = 1, FOR_GRID = 2 };
 
-static bool is_one_of(const char *type, const char *const *list)
-{
-    while (*list && strcmp(type, *list)) list++;
-    return *list != NULL;
-}
-
 static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_outputs)
 {
     static const char *const compares[] = { "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "And",
@@ -78,8 +72,8 @@ static int demand_of_input(const Onnx__NodeProto *node, size_t input, int of_out
     const char *type = node->op_type;
     const Onnx__AttributeProto *to = proto_attribute(node->attribute, node->n_attribute, "to");
     const bool casts = !strcmp(type, "Cast") && !(to && onnx_type_is_float((int)to->i));
-    if (is_one_of(type, compares) || casts || (!strcmp(type, "Where") && input == 0)) return 0;
-    if (is_one_of(type, moves) && input == 0) return of_outputs;
+    if (type_is_among(type, compares) || casts || (!strcmp(type, "Where") && input == 0)) return 0;
+    if (type_is_among(type, moves) && input == 0) return of_outputs;
     return !strcmp(type, "GridSample") && input == 1 ? FOR_GRID : FOR_GRADIENT;
 }
 
@@ -180,9 +174,7 @@ static tutti_status find_by_reading(struct import *import)
 
 static bool is_number(const struct onnx_value *value)
 {
-    size_t count = 0;
-    return value->initialiser && value->stored && onnx_type_is_float(value->type) &&
-        array_count((int)value->stored->n_dims, value->stored->dims, &count) && count == 1;
+    return value->initialiser && onnx_type_is_float(value->type) && stored_elements(value) == 1;
 }
 
 /* "fc.weight", "lstm.weight_ih_l0", "attention.in_proj_bias", "norm.weight#2". */
@@ -218,7 +210,8 @@ static void find_numbers(const struct import *import, const struct signature *si
     }
     for (size_t i = 0; i < import->value_count; i++) {
         struct onnx_value *value = &import->values[i];
-        if (is_number(value) && value->view.of) value->trains = value->view.of->trains;
+        const struct onnx_value *of = value->view.of;
+        if (of && is_number(value)) value->trains = is_number(of) ? of->trains : !of->constant;
     }
     if (list.count)
         import_note(import,

@@ -42,7 +42,7 @@ static tutti_status unfold_initialisers(struct unfolding *u)
 tutti_status import_unfold(struct import *import)
 {
     struct unfolding u = { .import = import, .edit.graph = import->model->graph };
-    if (import->expanded.opsets) return TUTTI_OK; /* of each node: they would move */
+    if (import->expanded.opsets) return TUTTI_OK; /* opsets and guards are by positions, which new nodes would move */
     tutti_status status = signature_read_names(u.edit.graph, &u.signature);
     if (status == TUTTI_OK && u.signature.count) status = unfold_nodes(&u);
     if (status == TUTTI_OK && u.signature.count) status = unfold_initialisers(&u);

@@ -16,15 +16,17 @@ struct unfolding {
 /* Called before the names of the file are read. */
 tutti_status import_unfold(struct import *import);
 
-/* unfolded_gates.c: weights and biases of LSTM, GRU and RNN, whose gates the exporter put into ONNX's order. */
+/* unfolded_gates.c: weights and biases of LSTM and GRU, whose gates the exporter put into ONNX's order. */
 tutti_status unfold_recurrent(struct unfolding *u, const Onnx__NodeProto *node);
-/* unfolded_copies.c: an initialiser that repeats a parameter along an axis, or the elements of a table. */
+/* unfolded_copies.c: an initialiser that repeats a parameter for each sample, or is the bias of a step whose state is 0.
+ * Others go to unfold_table(). */
 tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const char *folded_from);
 
-/* Whether another initialiser of floats was computed from the parameter. */
-bool unfold_is_used_again(const struct unfolding *u, const Onnx__TensorProto *tensor, const char *parameter);
-/* unfolded_tables.c: the same for elements of the parameter that were looked up. */
+/* unfolded_tables.c: an initialiser of elements that were looked up in a parameter: its different elements become an
+ * initialiser of its name, and a Gather repeats them. */
 tutti_status unfold_table(
     struct unfolding *u, Onnx__TensorProto *tensor, const char *parameter, const struct array *array);
+/* Whether another initialiser of floats was computed from the parameter. */
+bool unfold_is_used_again(const struct unfolding *u, const Onnx__TensorProto *tensor, const char *parameter);
 
 #endif

@@ -152,7 +152,7 @@ static tutti_status add_nodes(struct unfolding *u, const struct gates *g, const 
 }
 
 /* Makes the node read the parameters instead of the initialiser. */
-static tutti_status read_parameters(struct unfolding *u, const struct gates *g, size_t input)
+static tutti_status read_gates_of_parameters(struct unfolding *u, const struct gates *g, size_t input)
 {
     char **read = &g->node->input[input], *old = *read;
     size_t first = 0; /* output that something reads: its name is the node's alone */
@@ -179,7 +179,7 @@ static tutti_status unfold_input(struct unfolding *u, struct gates *g, size_t in
     if (status != TUTTI_OK || !read_shape(g, g->parts > 1)) return status;
     for (int d = 0; d < g->directions; d++)
         for (int p = 0; p < g->parts && status == TUTTI_OK; p++) status = add_parameter(u, g, d, p, &same);
-    return status == TUTTI_OK && same ? read_parameters(u, g, input) : status;
+    return status == TUTTI_OK && same ? read_gates_of_parameters(u, g, input) : status;
 }
 
 /* Whether the exporter made the node of a layer of PyTorch. */

@@ -49,6 +49,12 @@ tutti_status value_shape(const struct import *import, const struct onnx_value *v
     return TUTTI_OK;
 }
 
+size_t stored_elements(const struct onnx_value *value)
+{
+    size_t count = 0;
+    return value->stored && array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
+}
+
 bool value_is_integers(const struct onnx_value *value)
 {
     return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->integers;

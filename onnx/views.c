@@ -152,12 +152,10 @@ static int compare_twins(const void *a, const void *b)
 
 static size_t elements_of(const struct onnx_value *value)
 {
-    size_t count = 0;
-    if (!value->initialiser || !value->stored || !onnx_type_is_float(value->type)) return 0;
-    return array_count((int)value->stored->n_dims, value->stored->dims, &count) ? count : 0;
+    return value->initialiser && onnx_type_is_float(value->type) ? stored_elements(value) : 0;
 }
 
-/* Adds the sum of an initialiser that has as many elements as a nameless one of another shape. */
+/* Adds the sum of an initialiser that has as many elements as some nameless one, which may be itself. */
 static tutti_status add_sum(struct twins *twins, struct onnx_value *value)
 {
     struct twin *twin = &twins->list[twins->count];
@@ -209,9 +207,7 @@ void twins_free(struct twins *twins)
 /* The bias next to a weight, if the file has it. */
 static struct onnx_value *bias_of(const struct import *import, const char *weight)
 {
-    const size_t length = strlen(weight), end = strlen("weight");
-    if (length < end || strcmp(weight + length - end, "weight")) return NULL;
-    char *name = memory_format("%.*sbias", (int)(length - end), weight);
+    char *name = bias_name(weight);
     struct onnx_value *bias = name ? import_find(import, name) : NULL;
     free(name);
     return bias && bias->initialiser ? bias : NULL;
@@ -243,7 +239,7 @@ static tutti_status are_copies(const struct import *import, const char *a, const
     return status;
 }
 
-/* A parameter of the state dict comes first. */
+/* Ties the value to the twin, or notes that both are copies. `name`: as of twins_find(). */
 static tutti_status try_twin(struct twins *twins, struct onnx_value *value, const struct twin *twin, bool transposed,
     const char *name, bool *same)
 {
@@ -272,7 +268,7 @@ tutti_status twins_find(struct twins *twins, struct onnx_value *value, bool tran
     if (!own) return TUTTI_OK;
     size_t first = (size_t)(own - twins->list);
     while (first > 0 && twins->list[first - 1].count == own->count && twins->list[first - 1].sum == own->sum) first--;
-    for (int nameless = 0; nameless < 2; nameless++)
+    for (int nameless = 0; nameless < 2; nameless++) /* a parameter with a name of the state dict comes first */
         for (size_t i = first; i < twins->count && !*same && status == TUTTI_OK; i++) {
             const struct twin *twin = &twins->list[i];
             if (twin->count != own->count || twin->sum != own->sum) break;

@@ -54,7 +54,7 @@ tutti_status build_conv(struct onnx_node *node)
 {
     struct operand x, weight, bias;
     const bool biased = node_input(node, 2) != NULL;
-    tutti_status status = node_operand(node, 0, &x); /* as it is: a Conv without a batch needs no batch axis */
+    tutti_status status = node_operand(node, 0, &x); /* it may have no batch: then node_conv_unbatched() */
     if (status == TUTTI_OK && !x.batch.batched && !node->import->options->whole && !strcmp(node->operation, "conv"))
         return node_conv_unbatched(node, &x);
     if (status == TUTTI_OK) status = node_batch_first(node, 0, &x);
