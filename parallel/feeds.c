@@ -203,7 +203,12 @@ static tutti_status narrow(
     return TUTTI_OK;
 }
 
-static tutti_status take(struct feed_list *list, const tutti_feed *given, int position, int64_t samples,
+static bool is_needed(const struct feed *feed, bool trains)
+{
+    return trains ? feed->trains : feed->infers;
+}
+
+static tutti_status take(struct feed_list *list, const tutti_feed *given, int position, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed)
 {
     tutti_status status = TUTTI_OK;
@@ -218,8 +223,9 @@ static tutti_status take(struct feed_list *list, const tutti_feed *given, int po
         FAIL(TUTTI_INVALID, "feed \"%s\" has type %s, but the input has type %s", feed->name, dtype_name(given->dtype),
             dtype_name(wanted));
     arrays->at[number] = (void *)(uintptr_t)given->data;
-    if (wide) *borrowed = false;
-    if (wide) TRY(narrow(list, number, given->data, samples, arrays));
+    if (!wide || !is_needed(feed, trains)) goto done;
+    *borrowed = false;
+    TRY(narrow(list, number, given->data, samples, arrays));
 done:
     return status;
 }
@@ -233,11 +239,14 @@ tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int cou
     if (!feeds || count < 1)
         FAIL(TUTTI_INVALID, "no array is fed: pass one for each input, the first of them \"%s\"", list->feeds[0].name);
     TRY(read_length(list, feeds, count, &arrays->length));
-    for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, samples, arrays, borrowed));
-    for (int i = 0; i < list->arrays.count; i++)
-        if (!arrays->at[i] && (trains ? list->feeds[i].trains : list->feeds[i].infers))
+    for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, trains, samples, arrays, borrowed));
+    for (int i = 0; i < list->arrays.count; i++) {
+        const bool needed = is_needed(&list->feeds[i], trains);
+        if (needed && !arrays->at[i])
             FAIL(TUTTI_INVALID, "input \"%s\" is not fed: %s needs it", list->feeds[i].name,
                 trains ? "training" : "inference");
+        if (!needed) arrays->at[i] = NULL;
+    }
 done:
     return status;
 }

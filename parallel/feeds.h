@@ -36,8 +36,8 @@ void feeds_free(struct feed_list *list);
 /* Checks that sequences can have this length. If it is 0, sets *length to that of the longest. */
 tutti_status feeds_length(const struct feed_list *list, int64_t *length);
 /* Converts the caller's feeds to arrays. If `trains`, all feeds that training reads must be there, else all that
- * inference reads. *borrowed: no array is a copy, which would be valid only until the next call. Errors:
- * TUTTI_INVALID with the feed's name. */
+ * inference reads; the arrays of others are NULL, also if they are fed. *borrowed: no array is a copy, which would be
+ * valid only until the next call. Errors: TUTTI_INVALID with the feed's name. */
 tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int count, bool trains, int64_t samples,
     struct arrays *arrays, bool *borrowed);
 /* Moves the list's copies to copies[PLAN_MAX_FEEDS], where they stay valid until the caller has freed each; some may be

@@ -34,8 +34,8 @@ struct arrays arrays_from(const struct array_list *list, const struct arrays *ar
 struct arrays arrays_at(const struct array_list *list, void *memory, struct bound_sizes sizes);
 /* Copies `samples` samples of the arrays that are not NULL in both. */
 void arrays_copy(const struct array_list *list, const struct arrays *from, int64_t samples, const struct arrays *to);
-/* Copies `samples` samples to `memory`, one array after the other, and returns these arrays. Does not copy arrays
- * that are NULL. */
+/* Copies `samples` samples to `memory`, one array after the other, and returns these arrays. One that is NULL is not
+ * copied: what is returned for it has no contents. */
 struct arrays arrays_pack(const struct array_list *list, const struct arrays *from, int64_t samples, void *memory);
 bool arrays_equal(const struct arrays *a, const struct arrays *b);
 

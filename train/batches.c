@@ -178,6 +178,8 @@ static tutti_status allocate(struct batches *batches)
         buffer->memory = memory_new(arrays_bytes(&options->feeds->arrays, sizes), 1);
         if (!buffer->memory) return TUTTI_NO_MEMORY;
         buffer->feeds = arrays_at(&options->feeds->arrays, buffer->memory, sizes);
+        for (int f = 0; f < options->feeds->arrays.count; f++)
+            if (!options->feeds->feeds[f].trains) buffer->feeds.at[f] = NULL;
     }
     return status;
 }

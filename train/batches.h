@@ -10,7 +10,7 @@ struct ranks;
 
 struct batches_options {
     int64_t batch;                 /* samples; the last one of the epoch has what is left */
-    const struct feed_list *feeds; /* only those that training needs are read */
+    const struct feed_list *feeds; /* arrays of those that training does not need are NULL */
     bool shuffle;
     uint64_t seed, epoch; /* the order depends on these two alone */
     int64_t position;     /* samples of the epoch that are already done: resuming */

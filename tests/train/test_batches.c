@@ -34,9 +34,10 @@ static int read_numbers(
     return 0;
 }
 
+/* The last input is not needed by training. */
 static const struct feed_list list = { .feeds = { { .name = "x", .trains = true },
-                                           { .name = "targets", .trains = true } },
-    .arrays = { .count = 2, .bytes = { sizeof(float), sizeof(int32_t) } } };
+                                           { .name = "targets", .trains = true }, { .name = "other" } },
+    .arrays = { .count = 3, .bytes = { sizeof(float), sizeof(int32_t), sizeof(float) } } };
 
 static const float *inputs_of(const struct batch *batch)
 {
@@ -66,6 +67,7 @@ static int64_t read_epoch(uint64_t seed, uint64_t epoch, int64_t position, int64
     ck_assert_int_eq(batches_open(&batches, &source, &options), TUTTI_OK);
     while (batches_next(batches, &batch) == TUTTI_OK && batch.samples > 0) {
         ck_assert(batch.samples == BATCH_SAMPLES || position + count + batch.samples == SAMPLES);
+        ck_assert_ptr_null(batch.feeds.at[2]);
         for (int64_t i = 0; i < batch.samples; i++) {
             const float input = inputs_of(&batch)[i];
             ck_assert(input == (float)((const int32_t *)batch.feeds.at[1])[i]);

@@ -3,7 +3,9 @@
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 
+#include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { TABLE = 5, BOTH = PIXELS + TABLE, STEPS = 4 };
 #define ROUNDING 2e-5
@@ -129,6 +131,48 @@ START_TEST(feeds_are_checked)
 }
 END_TEST
 
+static tutti_tensor others[2];
+
+/* The first output, and so the loss, depends on the images alone; each of the others on an input of its own. */
+static tutti_tensor with_others(tutti_network *network)
+{
+    others[0] = tutti_input(network, "table", TUTTI_SHAPE(TABLE));
+    const tutti_tensor number = tutti_input_typed(network, "number", TUTTI_DTYPE_I32, (int64_t[]) { 1 }, 1);
+    others[1] = tutti_cast(network, number, TUTTI_DTYPE_F32);
+    for (int i = 0; i < 2; i++) others[i] = tutti_tanh(network, others[i]);
+    return tutti_flatten(network, tutti_input(network, "images", TUTTI_SHAPE(2, 7, 7)));
+}
+
+/* Any read of an array that a call does not need ends the program. */
+START_TEST(feeds_that_are_not_needed_are_not_read)
+{
+    const struct way *way = &training_ways[_i];
+    float table[STEP_SAMPLES * TABLE], number[STEP_SAMPLES];
+    void *hidden = mmap(NULL, sizeof(tables), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(hidden != MAP_FAILED);
+    struct session session = { .runtime = session_runtime(way->devices, way->apart) };
+    tutti_training training = way->training;
+    training.outputs = others;
+    training.output_count = 2;
+    compile(&session, with_others, training);
+    const tutti_feed trains[] = { { "number", TUTTI_DTYPE_I64, hidden }, { "images", TUTTI_DTYPE_F32, images },
+        { "targets", TUTTI_DTYPE_I32, labels }, { "table", TUTTI_DTYPE_F32, hidden } };
+    for (int step = 0; step < 2; step++) {
+        ASSERT_OK(tutti_train_prefetch(session.trainer, trains, 4, STEP_SAMPLES));
+        ASSERT_OK(tutti_train_step(session.trainer, trains, 4, STEP_SAMPLES, NULL));
+    }
+    ASSERT_OK(tutti_fit(session.trainer, trains, 4, STEPS * STEP_SAMPLES, &(tutti_fitting) { .no_shuffle = true }));
+    ASSERT_OK(tutti_evaluate(session.trainer, trains, 4, STEP_SAMPLES, NULL));
+    const tutti_feed infers[] = { { "number", TUTTI_DTYPE_I32, labels }, { "images", TUTTI_DTYPE_F32, images },
+        { "targets", TUTTI_DTYPE_I32, hidden }, { "table", TUTTI_DTYPE_F32, tables } };
+    const tutti_fetch fetches[] = { { others[0], TUTTI_DTYPE_F32, table }, { others[1], TUTTI_DTYPE_F32, number } };
+    ASSERT_OK(tutti_infer(session.trainer, infers, 4, STEP_SAMPLES, fetches, 2));
+    for (int i = 0; i < STEP_SAMPLES; i++) ck_assert_float_eq_tol(number[i], tanhf((float)labels[i]), 1e-5f);
+    session_close(&session);
+    munmap(hidden, sizeof(tables));
+}
+END_TEST
+
 /* A device that reads samples where the caller has them must not do so for these. */
 START_TEST(an_output_may_be_an_input)
 {
@@ -154,6 +198,7 @@ Suite *suite_feeds(void)
     TCase *cases = cases_new(suite, "feeds", setup, NULL);
     add_cases(cases, two_inputs_learn_as_one, WAYS);
     tcase_add_test(cases, fit_takes_any_number_of_inputs);
+    add_cases(cases, feeds_that_are_not_needed_are_not_read, WAYS);
     tcase_add_test(cases, an_output_may_be_an_input);
     add_cases(cases, feeds_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));
     return suite;
