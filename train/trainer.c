@@ -337,12 +337,6 @@ done:
     return status;
 }
 
-static tutti_status train_step(tutti_trainer *trainer, tutti_status batch_status, const struct arrays *feeds,
-    int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
-{
-    return run(trainer, trainer_step, batch_status, feeds, samples, outputs, metrics);
-}
-
 tutti_status tutti_train_step(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics)
 {
@@ -351,7 +345,7 @@ tutti_status tutti_train_step(
     tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_step()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
-    return train_step(trainer, status, &arrays, samples, NULL, metrics);
+    return run(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
 }
 
 tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
@@ -366,11 +360,11 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
         status =
             fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
-    if (samples == 0) return train_step(trainer, status, &arrays, samples, NULL, metrics);
+    if (samples == 0) return run(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
     if (status == TUTTI_OK)
         status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
             (struct bound_sizes) { samples, arrays.length });
-    status = train_step(trainer, status, &arrays, samples, &fetched.arrays, metrics);
+    status = run(trainer, trainer_step, status, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
