@@ -155,16 +155,16 @@ static tutti_status agree_on_length(const struct ranks *ranks, int64_t *length)
     return TUTTI_OK;
 }
 
-tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch)
+tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status batch_status, struct batch *batch)
 {
     tutti_status status;
     struct ranks *ranks = trainer->ranks;
     batch->global_offset = 0;
     batch->global_samples = batch->samples;
-    if (!ranks) return read;
+    if (!ranks) return batch_status;
     ranks->mine.samples = batch->samples;
     ranks->mine.hash = (uint64_t)batch->feeds.length;
-    TRY(ranks_agree(trainer, read));
+    TRY(ranks_agree(trainer, batch_status));
     TRY(agree_on_length(ranks, &batch->feeds.length));
     batch->global_samples = 0;
     for (int i = 0; i < ranks->comm->count; i++) {

@@ -15,9 +15,10 @@ enum { BATCHES_AHEAD = 2 };
 tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole, int64_t *first, int64_t *samples);
 /* Sets the size of later batches. */
 tutti_status ranks_resize(struct ranks *ranks, int64_t batch);
-/* All ranks call it with their own samples; `read`: whether they could be read. Sets how many there are in all, and
- * where this rank's begin. A rank without samples gets the others' length of sequences. */
-tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status read, struct batch *batch);
+/* All ranks call it with their own samples; batch_status: whether they could be read. Sets how many there are in all,
+ * and where this rank's begin. A failure of one rank becomes that of all. A rank without samples gets the others'
+ * length of sequences. Without ranks: the batch is the global one; returns batch_status. */
+tutti_status ranks_place(struct tutti_trainer *trainer, tutti_status batch_status, struct batch *batch);
 
 /* The notes of a step tell all ranks what rank 0 wants, and how far each rank is with it. All ranks have the same
  * notes, so they do the same. */

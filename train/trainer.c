@@ -314,7 +314,8 @@ static tutti_status take_rank_feeds(
 typedef tutti_status step_function(
     tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals);
 
-/* Runs a step. batch_status: whether this rank has its batch; outputs: where the batch's outputs go, or NULL. */
+/* Runs a step. batch_status: whether this rank has its batch; if not, ranks_place() reports it to all ranks and
+ * returns it. outputs: where the batch's outputs go, or NULL. */
 static tutti_status run(tutti_trainer *trainer, step_function *step, tutti_status batch_status,
     const struct arrays *feeds, int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
 {
