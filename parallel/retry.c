@@ -63,7 +63,7 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
     worker_start(&trainer->replicas[device].worker, replica_run, work);
 }
 
-static void start_all(tutti_trainer *trainer, const struct step *step, bool sole)
+static void start_all(tutti_trainer *trainer, const struct step *step, const struct replica *sole)
 {
     const struct step_input *input = &step->input;
     struct replica_work common = { .input = *input, .update = sole, .keeps_gradients = step->kept };
