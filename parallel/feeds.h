@@ -1,5 +1,6 @@
-/* Maps the arrays that programs pass, by name and type, to the numbered arrays that the engine reads: one for each
- * input of the network, in the order in which they were added, and the targets of tutti_training.loss last. */
+/* Maps the arrays that programs pass, by name or position, to the numbered arrays that the engine reads, and checks
+ * their types: one array for each input of the network, in the order in which they were added, and the targets of
+ * tutti_training.loss last. */
 #ifndef PARALLEL_FEEDS_H
 #define PARALLEL_FEEDS_H
 

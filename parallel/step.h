@@ -39,7 +39,7 @@ tutti_status step_check_and_divide(struct tutti_trainer *trainer, struct step_in
  * updated itself. Then comes step_commit(), or backward.c takes the gradients. */
 tutti_status step_run_attempts(struct tutti_trainer *trainer, struct vote *vote, struct step *step);
 /* Does one step. *totals: its losses and correct samples, of all ranks. ready: whether this rank's batch could
- * be read; if not, the others get the failure. */
+ * be read; if not, the others get the failure. If ranks average parameters, *totals are as ranks_average.h says. */
 tutti_status trainer_step(
     struct tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals);
 /* If ranks average parameters: averages what is not averaged yet. Call it before anything that needs the
