@@ -17,7 +17,7 @@ struct batch {
     const int64_t *indices; /* of these samples in their source; NULL where they have none */
     int64_t samples;
     int64_t global_offset, global_samples; /* where it begins in the global batch, and that one's size; 0: no batch */
-    uint64_t number;                       /* of an announced batch (lookahead.h); else 0 */
+    uint64_t number;                       /* of an announced batch, in the copies that struct lookahead has; else 0 */
     const struct arrays *outputs;          /* where its outputs go; NULL: not wanted */
 };
 
@@ -31,7 +31,7 @@ struct step_input {
     int64_t global_offset;           /* of the rank's batch, in the global batch */
     int64_t global_samples;          /* of the step; if ranks average parameters, of the rank's batch */
     struct step_constants constants; /* first_sample and micro_batches are set for each micro-batch */
-    uint64_t number;                 /* of the batch, as in struct batch */
+    uint64_t number;                 /* of the announced batch that this is: lookahead_number(); 0: of none */
     struct metric_sums excluded;     /* labels of the batch that do not count */
 };
 

@@ -10,7 +10,7 @@ struct replica;
 struct replica_work;
 
 struct prefetch {
-    cl_mem buffer;           /* all feeds, as arrays_copy() places them */
+    cl_mem buffer;           /* all feeds, as arrays_pack() places them */
     atomic_size_t bytes;     /* read by replica_memory(), also in other threads */
     uint64_t number;         /* of the batch whose part is there; 0: none */
     int64_t offset, samples; /* of that part, in the rank's batch */

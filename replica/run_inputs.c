@@ -105,7 +105,7 @@ tutti_status run_stage_samples(struct run *run)
         return TUTTI_OK;
     run->prefetched = prefetch_has(replica, work->input.number, work->offset, work->samples);
     if (run->prefetched) return TUTTI_OK;
-    /* The samples of the next step take their place. */
+    /* Room for the longest sequences: prefetch_send() puts the samples of the next step, perhaps longer ones, here. */
     const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
     TRY(uploads_stage(&replica->uploads, replica->device, bytes));
     unsigned char *staging = uploads_staging(&replica->uploads);

@@ -30,13 +30,14 @@ struct run {
 
 /* Copies to the device, in the order of its launches. */
 tutti_status run_write(struct replica *replica, cl_mem buffer, const void *data, size_t bytes);
-/* Makes an event of all launches so far, for statistics of devices with their own memory; the first call counts. */
+/* On devices with their own memory: makes an event of what the queue has so far; the first call counts. It serves
+ * times of copies, and prefetch_send(), which waits for `begun` before it overwrites the staging memory. */
 tutti_status run_mark(const struct run *run, cl_event *event);
 
 /* Sends parameters and states that the device lacks, or decides to send parameters in pieces. */
 tutti_status run_upload_parameters(struct run *run);
-/* Sends parameters by the exchange queue, in the order in which forward needs them. Nothing on the device uses them
- * now. */
+/* Sends parameters by the exchange queue, in the order of the arena, in which forward usually needs them. Nothing on
+ * the device uses them now. */
 tutti_status run_send_pieces(struct run *run, const struct plan *plan);
 /* Sets where the part's samples are read from. Devices with their own memory read samples from page-locked memory. So
  * do devices that share the host's, if they have a thread and the samples are the caller's: a device that hangs must
