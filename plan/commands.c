@@ -245,7 +245,7 @@ tutti_status commands_make(struct plan *plan)
     struct ranges buckets = { 0 }, pieces = { 0 };
     if (plan->options.mode == PLAN_TRAIN) TRY(buckets_find(plan, &buckets));
     if (plan->options.mode == PLAN_TRAIN) TRY(pieces_find(plan, &pieces));
-    const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* constants, metrics; and one wait */
+    const size_t copies = PLAN_MAX_FEEDS + PLAN_MAX_OUTPUTS + 3; /* CONSTANTS, COPIES_DONE, METRICS */
     const size_t launches = plan->prepare.count + plan->launches.count;
     plan->commands = memory_new(
         copies + launches + plan->launches.sync_point_count + buckets.count + pieces.count, sizeof *plan->commands);

@@ -23,8 +23,8 @@ typedef tutti_status command_handler(void *user, const struct command *command);
 /* Inference: enqueues the launches that depend on parameters only. Call it before plan_enqueue() if the parameters
  * changed or another plan ran since. */
 tutti_status plan_prepare(struct plan *plan);
-/* Enqueues the step; does not wait. handlers: NULL, or for each kind of command a function to be called, or NULL.
- * Launches need none. */
+/* Enqueues the step. Waits only where a handler does, and for kernels that are made now. handlers: NULL, or for each
+ * kind of command a function to be called, or NULL. Launches need none. */
 tutti_status plan_enqueue(struct plan *plan, command_handler *const *handlers, void *user);
 /* Makes the launches that read a feed (its number in plan->feeds) read `buffer` from now on; NULL: the plan's own
  * buffer again. After a failure, including TUTTI_UNSUPPORTED where a launch's buffer cannot be changed, some may
