@@ -105,9 +105,9 @@ static void emit_node(struct plan *plan, size_t n)
     for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
     for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
     operands.add = buffer_of(plan, node_added(node));
-    bool inference = plan->options.mode != PLAN_TRAIN;
-    struct launch_list *list = inference && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->launches;
-    struct launch_list *early = inference && weights_are_constant(plan, node) ? &plan->prepare : list;
+    const bool trains = plan->options.mode == PLAN_TRAIN;
+    struct launch_list *list = !trains && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->launches;
+    struct launch_list *early = !trains && weights_are_constant(plan, node) ? &plan->prepare : list;
     size_t list_before = list->count, early_before = early->count;
     if (plan->memory.prepared[n] && implementation->emit_prepare)
         implementation->emit_prepare(&problem, &operands, early);

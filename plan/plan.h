@@ -20,8 +20,8 @@ const char *plan_single_values(const struct plan *plan, int *count);
 
 /* The caller's action at a command, when the launches before it are enqueued and those after it are not. */
 typedef tutti_status command_handler(void *user, const struct command *command);
-/* Inference: enqueues the launches that depend on parameters only. Call it before plan_enqueue() if the parameters
- * changed or another plan ran since. */
+/* Not in training: enqueues the launches that depend on parameters only. Call it before plan_enqueue() if the
+ * parameters changed or another plan ran since. */
 tutti_status plan_prepare(struct plan *plan);
 /* Enqueues the step. Waits only where a handler does, and for kernels that are made now. handlers: NULL, or for each
  * kind of command a function to be called, or NULL. Launches need none. */

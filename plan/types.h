@@ -58,7 +58,7 @@ struct plan_options {
 };
 
 enum command_kind {
-    COMMAND_PREPARE,     /* inference: a launch that depends on parameters only; plan_prepare() enqueues it */
+    COMMAND_PREPARE,     /* not in training: a launch that depends on parameters only; plan_prepare() enqueues it */
     COMMAND_FEED,        /* copy: a feed to the device */
     COMMAND_CONSTANTS,   /* copy: the step's constants to the device */
     COMMAND_COPIES_DONE, /* the copies before it are complete; nothing waits, as the queue is in order */
@@ -114,7 +114,7 @@ struct plan {
     struct plan_options options;
     struct graph graph;
     bool channels_last;         /* see struct problem */
-    struct launch_list prepare; /* inference: before `launches`, see plan_prepare(); training: empty */
+    struct launch_list prepare; /* before `launches`, see plan_prepare(); in training empty */
     struct launch_list launches;
     struct plan_memory memory;
     struct plan_designs designs;
