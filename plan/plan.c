@@ -80,11 +80,6 @@ done:
     return status;
 }
 
-static cl_mem buffer_of(const struct plan *plan, int value)
-{
-    return value == NO_VALUE ? NULL : plan->memory.buffers[value];
-}
-
 static bool weights_are_constant(const struct plan *plan, const struct node *node)
 {
     const struct value *w = graph_at(&plan->graph, node->inputs[1]);
@@ -102,9 +97,9 @@ static void emit_node(struct plan *plan, size_t n)
     struct operands operands = { .prepared = plan->memory.prepared[n] };
     problem_of(plan, node, &problem);
     if (workspace_bytes(implementation, &problem)) operands.workspace = plan->memory.workspace;
-    for (int i = 0; i < node->input_count; i++) operands.inputs[i] = buffer_of(plan, node->inputs[i]);
-    for (int i = 0; i < node->output_count; i++) operands.outputs[i] = buffer_of(plan, node->outputs[i]);
-    operands.add = buffer_of(plan, node_added(node));
+    for (int i = 0; i < node->input_count; i++) operands.inputs[i] = plan_buffer(plan, node->inputs[i]);
+    for (int i = 0; i < node->output_count; i++) operands.outputs[i] = plan_buffer(plan, node->outputs[i]);
+    operands.add = plan_buffer(plan, node_added(node));
     const bool trains = plan->options.mode == PLAN_TRAIN;
     struct launch_list *list = !trains && node_is_constant(&plan->graph, node) ? &plan->prepare : &plan->launches;
     struct launch_list *early = !trains && weights_are_constant(plan, node) ? &plan->prepare : list;
@@ -293,7 +288,7 @@ done:
 tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
 {
     tutti_status status = TUTTI_OK;
-    const cl_mem own = plan->memory.buffers[plan->feeds[feed]];
+    const cl_mem own = plan_buffer(plan, plan->feeds[feed]);
     const unsigned bit = 1u << feed;
     if (!buffer && !(plan->memory.redirected & bit)) return TUTTI_OK;
     for (size_t i = 0; i < plan->launches.count; i++)

@@ -149,8 +149,8 @@ static tutti_status keep_metrics(void *user, const struct command *command)
     struct run *run = user;
     struct replica *replica = run->replica;
     const size_t bytes = 2 * sizeof(float) * (size_t)objective_pairs(run->setup->objective);
-    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, run->plan->memory.buffers[run->plan->metrics], replica->losses,
-               0, (size_t)run->micro_batch.number * bytes, bytes, 0, NULL, NULL),
+    CL_TRY(clEnqueueCopyBuffer(replica->device->queue, plan_buffer(run->plan, run->plan->metrics), replica->losses, 0,
+               (size_t)run->micro_batch.number * bytes, bytes, 0, NULL, NULL),
         "copying losses on '%s'", replica->device->can.name);
 done:
     return status;
@@ -164,7 +164,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
     if (!run->work->input.outputs.at[i]) return TUTTI_OK;
-    CL_TRY(clEnqueueReadBuffer(device->queue, run->plan->memory.buffers[run->plan->outputs[i]], CL_FALSE, 0,
+    CL_TRY(clEnqueueReadBuffer(device->queue, plan_buffer(run->plan, run->plan->outputs[i]), CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);

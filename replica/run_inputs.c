@@ -144,7 +144,7 @@ static tutti_status provide_feed(void *user, const struct command *command)
     if (*borrowed && plan_redirect_feed(plan, feed, *borrowed) == TUTTI_OK) return TUTTI_OK;
     TRY(plan_redirect_feed(plan, feed, NULL));
 copy:
-    TRY(run_write(run->replica, plan->memory.buffers[plan->feeds[feed]], data, bytes));
+    TRY(run_write(run->replica, plan_buffer(plan, plan->feeds[feed]), data, bytes));
 done:
     return status;
 }
@@ -179,7 +179,7 @@ static tutti_status send_constants(void *user, const struct command *command)
     (void)command;
     struct run *run = user;
     const struct step_constants *constants = &run->replica->scratch.constants[run->micro_batch.number];
-    return run_write(run->replica, run->plan->memory.buffers[run->plan->constants], constants, sizeof(*constants));
+    return run_write(run->replica, plan_buffer(run->plan, run->plan->constants), constants, sizeof(*constants));
 }
 
 static tutti_status mark_samples_copied(void *user, const struct command *command)
