@@ -57,7 +57,7 @@ static void *serve(void *argument)
 void background_start(struct replica *replica, struct bound_sizes sizes, bool sole)
 {
     struct background *background = &replica->background;
-    const int64_t samples_each = divide_up(sizes.samples, divide_up(sizes.samples, replica->capacity));
+    const int64_t samples_each = replica_micro_batch(replica, sizes.samples);
     const struct plan_key key = { PLAN_TRAIN, { samples_each, sizes.length } };
     *background = (struct background) { .seen = clock_seconds(),
         .sole = sole && !device_update_is_made(replica),

@@ -267,8 +267,7 @@ tutti_status replica_measure(struct replica *replica, int64_t samples)
 void replica_load_ahead(struct replica *replica, int64_t samples)
 {
     if (samples == 0) return;
-    const int64_t each = divide_up(samples, divide_up(samples, replica->capacity));
-    const struct plan_options options = replica_options(replica, usual(replica, each));
+    const struct plan_options options = replica_options(replica, usual(replica, replica_micro_batch(replica, samples)));
     plan_load_ahead(replica->device, replica->setup->network, &options);
 }
 
@@ -279,10 +278,10 @@ tutti_status replica_plan_first(struct replica *replica, int64_t samples)
     if (samples == 0) goto done; /* a plan is made if it ever gets work */
     do {                         /* the device may have less memory than it says */
         replica_make_room(replica);
-        const int64_t micro_batches = divide_up(samples, replica->capacity);
-        status = replica_plan(replica, usual(replica, divide_up(samples, micro_batches)), &cached);
-        if (status == TUTTI_OK && micro_batches > 1 && replica->setup->trains) status = replica_make_sum(replica);
-        if (status == TUTTI_OK && micro_batches == 1 && replica->setup->trains)
+        const int64_t each = replica_micro_batch(replica, samples);
+        status = replica_plan(replica, usual(replica, each), &cached);
+        if (status == TUTTI_OK && each < samples && replica->setup->trains) status = replica_make_sum(replica);
+        if (status == TUTTI_OK && each == samples && replica->setup->trains)
             status = gradient_transport(replica)->build(replica, cached->plan);
     } while (status == TUTTI_DEVICE_MEMORY && replica_shrink(replica));
 done:

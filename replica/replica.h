@@ -3,6 +3,7 @@
 #ifndef REPLICA_REPLICA_H
 #define REPLICA_REPLICA_H
 
+#include "base/memory.h"
 #include "replica/background.h"
 #include "replica/device_update.h"
 #include "replica/gradients.h"
@@ -75,6 +76,12 @@ bool replica_free(struct replica *replica);
  * samples a device must therefore take at once, at least. */
 enum { MOST_MICRO_BATCHES = 1 << 16 };
 int64_t replica_min_micro_batch(int64_t batch);
+/* Returns how many of a part's samples, of which there is at least one, the device takes at once: all micro-batches but
+ * the last have so many. */
+static inline int64_t replica_micro_batch(const struct replica *replica, int64_t samples)
+{
+    return divide_up(samples, divide_up(samples, replica->capacity));
+}
 /* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
  * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
  * replica_make_room(). */

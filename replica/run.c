@@ -270,8 +270,7 @@ static tutti_status split_into_micro_batches(struct run *run)
     struct cached_plan *cached;
     replica_make_room(replica);
     while (true) {
-        run->micro_batches = divide_up(samples, replica->capacity);
-        run->samples_each = divide_up(samples, run->micro_batches);
+        run->samples_each = replica_micro_batch(replica, samples);
         run->micro_batches = divide_up(samples, run->samples_each);
         status = replica_plan(replica, key_of(run, run->samples_each), &cached);
         if (status != TUTTI_DEVICE_MEMORY || run->samples_each <= least) break;
