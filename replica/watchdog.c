@@ -8,10 +8,6 @@
 #include <math.h>
 #include <time.h>
 
-/* Limits, unless the caller sets them. A step: so many times as long as steps have taken, and at least a minute,
- * because other programs may use the device. A job that makes plans: half an hour, because some compilers are
- * slow. */
-enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
 /* Time is counted in slices in which this thread was awake, so that a stopped process or a sleeping machine does not
  * look like a hanging device. */
 #define SLICE_S 0.05
@@ -57,19 +53,6 @@ void watchdog_unlock(struct watchdog *watchdog)
 void watchdog_notify(struct watchdog *watchdog)
 {
     pthread_cond_broadcast(&watchdog->changed);
-}
-
-double worker_build_limit(const struct worker *worker)
-{
-    const double given = worker->watchdog->build_limit_s;
-    return given > 0 ? given : BUILD_S;
-}
-
-double worker_step_limit(const struct worker *worker, int64_t positions)
-{
-    const double given = worker->watchdog->step_limit_s;
-    if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
-    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
 }
 
 static void give_up(struct worker *worker)

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct worker;
 
@@ -30,9 +29,5 @@ void watchdog_unlock(struct watchdog *watchdog);
 void watchdog_notify(struct watchdog *watchdog);
 /* Under the lock: waits for watchdog_notify() or a short time, then abandons the devices that exceed their limits. */
 void watchdog_wait(struct watchdog *watchdog);
-
-/* Limits in seconds: of a job that builds plans, and of a step with this many positions. */
-double worker_build_limit(const struct worker *worker);
-double worker_step_limit(const struct worker *worker, int64_t positions);
 
 #endif

@@ -1,7 +1,13 @@
 #include "replica/worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Limits, unless the caller sets them. A step: so many times as long as steps have taken, and at least a minute,
+ * because other programs may use the device. A job that makes plans: half an hour, because some compilers are
+ * slow. */
+enum { STEP_FACTOR = 20, STEP_LEAST_S = 60, BUILD_S = 1800 };
 
 /* -------------------------------------------------------------------------------------------- its life ---- */
 
@@ -150,6 +156,21 @@ bool worker_is_stuck(const struct worker *worker)
 bool worker_has_thread(const struct worker *worker)
 {
     return worker->threaded;
+}
+
+/* ---------------------------------------------------------------------------------------------- limits ---- */
+
+double worker_build_limit(const struct worker *worker)
+{
+    const double given = worker->watchdog->build_limit_s;
+    return given > 0 ? given : BUILD_S;
+}
+
+double worker_step_limit(const struct worker *worker, int64_t positions)
+{
+    const double given = worker->watchdog->step_limit_s;
+    if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
+    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
 }
 
 /* --------------------------------------------------------------------------------------- within a job ---- */

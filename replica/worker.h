@@ -10,6 +10,7 @@
 #include "runtime/device.h"
 
 #include <pthread.h>
+#include <stdint.h>
 
 struct replica;
 
@@ -58,6 +59,9 @@ bool worker_failed_locked(const struct worker *worker);       /* the last job ha
 bool worker_is_abandoned_locked(const struct worker *worker); /* a job exceeded its limit */
 bool worker_is_idle_locked(const struct worker *worker);      /* no job runs, not even one that was abandoned */
 
+/* Limits in seconds: of a job that builds plans, and of a step with this many positions. */
+double worker_build_limit(const struct worker *worker);
+double worker_step_limit(const struct worker *worker, int64_t positions);
 /* A job calls it: its next phase may take so many seconds. */
 void worker_allow(struct worker *worker, double seconds);
 /* A job calls them before and after it uses the caller's memory: in between it cannot be abandoned. Returns false if it
