@@ -65,8 +65,7 @@ static tutti_status send(struct replica *replica, const struct replica_work *wor
     struct prefetch *prefetch = &replica->prefetch;
     const struct array_list *list = replica->setup->feeds;
     unsigned char *staging = uploads_staging(&replica->uploads);
-    if (!worker_guard(&replica->worker))
-        FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    TRY(worker_guard_or_fail(&replica->worker));
     const struct arrays next = arrays_from(list, &work->next.feeds, work->offset);
     (void)arrays_pack(list, &next, work->samples, staging);
     worker_unguard(&replica->worker);

@@ -78,8 +78,8 @@ static tutti_status deliver_outputs(struct run *run)
     const struct replica_work *work = run->work;
     const struct array_list *list = run->setup->outputs;
     if (!work->input.gives_outputs || !worker_has_thread(&replica->worker)) return TUTTI_OK;
-    if (!worker_guard(&replica->worker))
-        return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    const tutti_status status = worker_guard_or_fail(&replica->worker);
+    if (status != TUTTI_OK) return status;
     const struct arrays to = arrays_from(list, &work->input.outputs, work->offset);
     arrays_copy(list, &run->outputs, work->samples, &to);
     worker_unguard(&replica->worker);

@@ -109,8 +109,7 @@ tutti_status run_stage_samples(struct run *run)
     const size_t bytes = arrays_bytes(setup->feeds, (struct bound_sizes) { work->samples, setup->longest });
     TRY(uploads_stage(&replica->uploads, replica->device, bytes));
     unsigned char *staging = uploads_staging(&replica->uploads);
-    if (!worker_guard(&replica->worker))
-        FAIL(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+    TRY(worker_guard_or_fail(&replica->worker));
     run->feeds = arrays_pack(setup->feeds, &run->feeds, work->samples, staging);
     worker_unguard(&replica->worker);
 done:

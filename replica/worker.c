@@ -191,6 +191,12 @@ bool worker_guard(struct worker *worker)
     return guarded;
 }
 
+tutti_status worker_guard_or_fail(struct worker *worker)
+{
+    if (worker_guard(worker)) return TUTTI_OK;
+    return fail(TUTTI_DEVICE_LOST, "the device was given up because it did not finish in time");
+}
+
 void worker_unguard(struct worker *worker)
 {
     watchdog_lock(worker->watchdog);

@@ -67,6 +67,7 @@ void worker_allow(struct worker *worker, double seconds);
 /* A job calls them before and after it uses the caller's memory: in between it cannot be abandoned. Returns false if it
  * was abandoned before: the memory may no longer exist. */
 bool worker_guard(struct worker *worker);
+tutti_status worker_guard_or_fail(struct worker *worker); /* TUTTI_DEVICE_LOST, with a message, instead of false */
 void worker_unguard(struct worker *worker);
 /* A job calls it under the lock: waits for other devices. The wait does not count for its limit. */
 void worker_wait_for_others(struct worker *worker);
