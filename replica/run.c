@@ -1,9 +1,8 @@
 /* Runs one replica's part of the rank's batch: copies the newest parameters in (if the host changed them), then runs
  * the commands of the plan, which copy samples in and keep losses for await_results(). In training, gradients are
- * copied out or mapped if there are several devices or the gradients are kept (in buckets, while backward goes on);
- * else a sole replica updates itself. A part that does not fit the device's memory is run as micro-batches, whose
- * gradients are added up. Everything is enqueued, with the waits that enqueue_part() names; then the results are
- * awaited. */
+ * copied out or mapped if they are exchanged (in buckets, while backward goes on); with work->update, the device
+ * updates itself. A part that does not fit the device's memory is run as micro-batches, whose gradients are added up.
+ * Everything is enqueued, with the waits that enqueue_part() names; then the results are awaited. */
 #include "replica/run.h"
 
 #include "base/clock.h"
