@@ -159,6 +159,13 @@ struct chooser {
     size_t twin_capacity;
 };
 
+static int position_of(const struct operation *operation, const struct implementation *implementation)
+{
+    for (int i = 0; operation->implementations[i]; i++)
+        if (operation->implementations[i] == implementation) return i;
+    return -1;
+}
+
 /* Sets *value to the value in this layout. If there is none, inserts a reorder before node *n, which moves up. */
 static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum value_layout layout)
 {
@@ -175,6 +182,7 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
     edit_move_last(graph, *n);
     const struct implementation *reorder = choose_implementation(c->plan, &graph->nodes[*n]);
     if (!reorder) return TUTTI_UNSUPPORTED;
+    graph->nodes[*n].implementation = position_of(structural.reorder, reorder);
     size_t old = c->twin_capacity;
     tutti_status status = memory_grow((void **)&c->twins, &c->twin_capacity, graph->value_count, sizeof *c->twins);
     if (status != TUTTI_OK) return status;
@@ -184,13 +192,6 @@ static tutti_status in_layout(struct chooser *c, size_t *n, int *value, enum val
     *n += 1;
     *value = made;
     return TUTTI_OK;
-}
-
-static int position_of(const struct operation *operation, const struct implementation *implementation)
-{
-    for (int i = 0; operation->implementations[i]; i++)
-        if (operation->implementations[i] == implementation) return i;
-    return -1;
 }
 
 /* Chooses the implementation of node *n. Reorders may be inserted before the node; *n follows it. */
@@ -255,19 +256,6 @@ static tutti_status plain_outputs(struct chooser *c)
         if (status != TUTTI_OK) return status;
         for (int j = i + 1; j < count; j++)
             if (outputs[j] == before) outputs[j] = outputs[i];
-    }
-    return TUTTI_OK;
-}
-
-/* Chooses implementations for the reorders that in_layout() inserted. */
-static tutti_status choose_reorders(struct plan *plan)
-{
-    for (size_t n = 0; n < plan->graph.node_count; n++) {
-        struct node *node = &plan->graph.nodes[n];
-        if (node->implementation >= 0 || node->operation->alias) continue;
-        const struct implementation *implementation = choose_implementation(plan, node);
-        if (!implementation) return TUTTI_UNSUPPORTED;
-        node->implementation = position_of(node->operation, implementation);
     }
     return TUTTI_OK;
 }
@@ -398,7 +386,6 @@ tutti_status pass_select(struct plan *plan)
     for (size_t n = 0; n < plan->graph.node_count; n++) TRY(choose_node(&chooser, &n));
     TRY(plain_outputs(&chooser));
     TRY(plain_output(&chooser, &plan->input_gradient));
-    TRY(choose_reorders(plan));
     if (plan->options.explain) explain(plan);
 done:
     free(chooser.twins);
