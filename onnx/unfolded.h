@@ -18,8 +18,8 @@ tutti_status import_unfold(struct import *import);
 
 /* unfolded_gates.c: weights and biases of LSTM and GRU, whose gates the exporter put into ONNX's order. */
 tutti_status unfold_recurrent(struct unfolding *u, const Onnx__NodeProto *node);
-/* unfolded_copies.c: an initialiser that repeats a parameter for each sample, or is the bias of a step whose state is 0.
- * Others go to unfold_table(). */
+/* unfolded_copies.c: an initialiser that repeats a parameter for each sample, or is the bias of a step whose state is
+ * 0. Others go to unfold_table(). */
 tutti_status unfold_copies(struct unfolding *u, Onnx__TensorProto *tensor, const char *folded_from);
 
 /* unfolded_tables.c: an initialiser of elements that were looked up in a parameter: its different elements become an
