@@ -212,7 +212,7 @@ class Export(harness.CommandTest):
         self.refused(1, "'day'", "infer", "m.onnx", "--data", "less.csv")
 
     def test_refused(self):
-        self.refused(1, "not known what the network was trained on", "export", harness.SOURCE / "tests/onnx/files/digits.onnx",
+        self.refused(1, "not known what the network was trained on", "export", harness.SOURCE / "tests/onnx/files/networks/digits.onnx",
                      "--output", "m.onnx", "--with-preparation")
 
 

@@ -8,7 +8,7 @@ import time
 
 import harness
 
-FILE = harness.SOURCE / "tests" / "onnx" / "files" / "lenet.onnx"
+FILE = harness.SOURCE / "tests" / "onnx" / "files" / "networks" / "lenet.onnx"
 DATA = ("--data", os.environ.get("MNIST", "digits"), "--batch", 64)
 
 

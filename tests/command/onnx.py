@@ -6,7 +6,7 @@ import zipfile
 import harness
 import npz
 
-FILES = harness.SOURCE / "tests" / "onnx" / "files"
+FILES = harness.SOURCE / "tests" / "onnx" / "files" / "networks"
 DIGITS, TOKENS = FILES / "digits.onnx", FILES / "transformer.onnx"
 
 

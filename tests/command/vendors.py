@@ -1,7 +1,7 @@
 """ONNX files on the devices of two vendors: run by tests/vendors, with tests/vendors/two-vendors."""
 import harness
 
-FILE = harness.SOURCE / "tests" / "onnx" / "files" / "lenet.onnx"
+FILE = harness.SOURCE / "tests" / "onnx" / "files" / "networks" / "lenet.onnx"
 DIVISION = 1024 / 2 ** 24 # of tests/tolerance.h
 
 

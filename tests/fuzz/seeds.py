@@ -64,7 +64,7 @@ def write_onnx(folder, paths):
 
 def write_arrays(folder):
     folder.mkdir(parents=True)
-    for path in [*TESTS.glob("formats/files/*.np[yz]"), *TESTS.glob("onnx/files/*.safetensors")]:
+    for path in [*TESTS.glob("formats/files/*.np[yz]"), *TESTS.glob("onnx/files/*/*.safetensors")]:
         kind = b"s" if path.suffix == ".safetensors" else b"z"
         if path.stat().st_size <= LARGEST:
             (folder / path.name).write_bytes(kind + path.read_bytes())
@@ -212,7 +212,7 @@ def write_saved(folder):
 
 
 to = pathlib.Path(sys.argv[1])
-write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
+write_onnx(to / "onnx", [*TESTS.glob("onnx/files/*/*.onnx"), *(path for nodes in sys.argv[2:] for path in pathlib.Path(nodes).glob("*.onnx"))])
 write_arrays(to / "arrays")
 write_images(to / "images")
 write_classes(to / "classes")

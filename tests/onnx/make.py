@@ -5,7 +5,7 @@ also with the loss and the gradients that PyTorch computes.
 
     python3 -m venv .dev/torch
     .dev/torch/bin/pip install torch==2.9.1 numpy onnx==1.23.2 onnxscript==0.7.2 onnxruntime==1.31.1
-    .dev/torch/bin/python tests/onnx/make.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make.py tests/onnx/files/networks
 """
 import copy
 import io

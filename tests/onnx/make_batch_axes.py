@@ -2,7 +2,7 @@
 """Makes files of tests/onnx/files for options of the command, as make.py makes the others: inputs whose batch lies on different
 axes, and a constant among them (batch_axes.onnx); a file without a batch (sample.onnx); a classifier with labels (classifier.onnx).
 
-    .dev/torch/bin/python tests/onnx/make_batch_axes.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_batch_axes.py tests/onnx/files/networks
 """
 import pathlib
 import sys

@@ -3,7 +3,7 @@
 zeros. Next to each stands what make.py says, with gradients of the network's parameters. An initialiser that was computed is one
 if it holds the elements of a parameter, in any order, and no other initialiser does.
 
-    .dev/torch/bin/python tests/onnx/make_folded.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_folded.py tests/onnx/files/parameters
 """
 import copy
 import pathlib

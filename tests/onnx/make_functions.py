@@ -2,7 +2,7 @@
 """Makes the files of tests/onnx/files whose models have functions, as make.py makes the others: functions.onnx by onnx.helper,
 functions_script.onnx by onnxscript.
 
-    .dev/torch/bin/python tests/onnx/make_functions.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_functions.py tests/onnx/files/networks
 """
 import pathlib
 import sys

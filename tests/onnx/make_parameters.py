@@ -2,7 +2,7 @@
 """Makes files of tests/onnx/files in which PyTorch's exporters merged, copied and computed parameters. Next to each stands what
 make.py says, with the gradient of every parameter that the module has.
 
-    .dev/torch/bin/python tests/onnx/make_parameters.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_parameters.py tests/onnx/files/parameters
 """
 import copy
 import pathlib

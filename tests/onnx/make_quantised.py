@@ -3,7 +3,7 @@
 activations and weights (quantised.onnx: QuantizeLinear and DequantizeLinear, int8 and uint8, a scale for each channel), and with
 operators on integers (quantised_operators.onnx).
 
-    .dev/torch/bin/python tests/onnx/make_quantised.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_quantised.py tests/onnx/files/values
 """
 import pathlib
 import sys

@@ -3,7 +3,7 @@
 (stochastic.onnx: rows of stochastic depth by the older exporter, as torchvision and timm have it), the operators by themselves
 (random.onnx), and an LSTM that onnxruntime quantised (lstm_quantised.onnx), with what the LSTM of its rounded weights gives.
 
-    .dev/torch/bin/python tests/onnx/make_random.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_random.py tests/onnx/files/values
 """
 import pathlib
 import sys

@@ -3,7 +3,7 @@
 texts, and a map from labels to probabilities for each sample, of which the values are recorded as a row, and labels as numbers.
 
     .dev/torch/bin/pip install scikit-learn==1.9.1 skl2onnx==1.20.0
-    .dev/torch/bin/python tests/onnx/make_sklearn.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_sklearn.py tests/onnx/files/networks
 """
 import pathlib
 import sys

@@ -3,7 +3,7 @@
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
 convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), and negative indices (from_end.onnx, turned.onnx).
 
-    .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files
+    .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files/values
 """
 import pathlib
 import sys

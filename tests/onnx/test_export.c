@@ -14,6 +14,7 @@
 #include "runtime/device.h"
 #include "tests/interpreted.h"
 #include "tests/onnx/export_networks.h"
+#include "tests/onnx/files.h"
 #include "tutti_inspect.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static const char *in_folder(const char *name, const char *suffix)
 static const char *recorded(const char *name)
 {
     static char path[NAME];
-    ck_assert_int_lt(snprintf(path, NAME, "%s/tests/onnx/files/%s.onnx", getenv("TUTTI_SOURCE"), name), NAME);
+    file_path(path, NAME, name, strlen(name), ".onnx");
     return path;
 }
 

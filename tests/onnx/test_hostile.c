@@ -1,6 +1,7 @@
 /* Files that are damaged or malicious: a line that says so, no crash, no leak, and nothing read outside the folder. */
 #include "base/file.h"
 #include "base/status.h"
+#include "tests/onnx/files.h"
 #include "tests/onnx/messages.h"
 #include <check.h>
 #undef fail
@@ -61,7 +62,7 @@ static const char *const damaged[] = { "mlp", "shapes", "old", "movement", "conv
 static void read_file(const char *name, unsigned char **data, size_t *size)
 {
     char from[NAME];
-    snprintf(from, sizeof from, "%s/tests/onnx/files/%s.onnx", getenv("TUTTI_SOURCE"), name);
+    file_path(from, sizeof from, name, strlen(name), ".onnx");
     ck_assert_msg(file_read(from, 1 << 20, data, size) == TUTTI_OK, "%s", status_message());
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/device.h"
 #include "tests/interpreted.h"
 #include "tests/onnx/conform.h"
+#include "tests/onnx/files.h"
 #include "tutti_onnx.h"
 
 #include <math.h>
@@ -39,11 +40,6 @@ struct session {
 };
 
 static bool few;
-
-static void in_files(char path[NAME], const char *name, size_t length, const char *suffix)
-{
-    snprintf(path, NAME, "%s/tests/onnx/files/%.*s%s", getenv("TUTTI_SOURCE"), (int)length, name, suffix);
-}
 
 /* Feeds each input with the array recorded as input.NAME. */
 static void add_feeds(struct session *s)
@@ -81,10 +77,10 @@ static void session_open(struct session *s, const char *name)
     tutti_onnx_size sizes[MOST];
     *s = (struct session) { .runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" }) };
     ck_assert_ptr_nonnull(s->runtime);
-    in_files(path, name, strlen(name), ".safetensors");
+    file_path(path, NAME, name, strlen(name), ".safetensors");
     GOOD(safetensors_open(path, &s->recorded));
     add_feeds(s);
-    in_files(path, name, strcspn(name, "+"), ".onnx");
+    file_path(path, NAME, name, strcspn(name, "+"), ".onnx");
     const tutti_onnx_options options = { .sizes = sizes, .size_count = find_sizes(s, sizes, names, MOST) };
     GOOD(tutti_import_onnx(s->runtime, path, &options, &s->model));
 }
@@ -465,7 +461,7 @@ START_TEST(decisions_are_reported)
     tutti_onnx made = { 0 };
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    in_files(path, told[_i].file, strlen(told[_i].file), ".onnx");
+    file_path(path, NAME, told[_i].file, strlen(told[_i].file), ".onnx");
     GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .note = find_line, .user = &found }, &made));
     ck_assert_int_eq(found & 255, 1);
     tutti_network_free(made.network);
@@ -481,7 +477,7 @@ START_TEST(constants_train_if_asked)
     tutti_onnx made = { 0 };
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    in_files(path, "buffers", 7, ".onnx");
+    file_path(path, NAME, "buffers", 7, ".onnx");
     GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .train_constants = true }, &made));
     for (int i = 0; tutti_parameter_info(made.network, i, NULL, NULL, &trains) == TUTTI_OK; i++) count += trains;
     ck_assert_int_eq(count, 8);
@@ -502,7 +498,7 @@ START_TEST(training_mode_is_told)
     tutti_onnx made = { 0 };
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    in_files(path, "training", 8, ".onnx");
+    file_path(path, NAME, "training", 8, ".onnx");
     GOOD(tutti_import_onnx(runtime, path, &(tutti_onnx_options) { .note = count_warnings, .user = &warnings }, &made));
     ck_assert_int_eq(warnings, 1);
     tutti_network_free(made.network);
@@ -524,7 +520,7 @@ static int draw(const char *file, uint64_t seed, int64_t batch, float (*y)[DRAWN
     tutti_fetch fetches[DRAWS];
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    in_files(path, file, strlen(file), ".onnx");
+    file_path(path, NAME, file, strlen(file), ".onnx");
     GOOD(tutti_import_onnx(runtime, path, NULL, &model));
     for (int i = 0; i < model.output_count; i++) fetches[i] = (tutti_fetch) { model.outputs[i], TUTTI_DTYPE_F32, y[i] };
     tutti_trainer *trainer = tutti_compile(model.network, model.outputs[0],
@@ -598,7 +594,7 @@ START_TEST(stochastic_depth_trains)
     tutti_metrics metrics;
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    in_files(path, "stochastic", 10, ".onnx");
+    file_path(path, NAME, "stochastic", 10, ".onnx");
     for (int i = 0; i < SAMPLES * FEATURES; i++) x[i] = (float)(i * 37 % 64 - 32) / 32;
     const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, x }, { "targets", TUTTI_DTYPE_F32, targets } };
     for (int divided = 0; divided < 2; divided++) {
