@@ -235,7 +235,7 @@ START_TEST(refuses_bombs)
     for (int i = 0; i < MEMBERS; i++, at += LOCAL + NAME + size) {
         memcpy(at, "PK\3\4", 4);
         at[26] = NAME;
-        snprintf((char *)at + LOCAL, NAME + 1, "%d.npy", i);
+        snprintf((char *)at + LOCAL, NAME + 1, "%c.npy", '0' + i);
         memcpy(at + LOCAL + NAME, packed, size);
     }
     const uint32_t directory = (uint32_t)(at - file), entries = MEMBERS * (CENTRAL + NAME);
@@ -247,7 +247,7 @@ START_TEST(refuses_bombs)
         memcpy(at + 24, &all, 4);
         at[28] = NAME;
         memcpy(at + 42, &begin, 4);
-        snprintf((char *)at + CENTRAL, NAME + 1, "%d.npy", i);
+        snprintf((char *)at + CENTRAL, NAME + 1, "%c.npy", '0' + i);
     }
     memcpy(at, "PK\5\6", 4);
     at[8] = at[10] = MEMBERS;
