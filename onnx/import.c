@@ -106,6 +106,26 @@ done:
     return status == TUTTI_OK ? status : status_context(status, "node %zu", position);
 }
 
+static tutti_status check_initialiser(const Onnx__TensorProto *tensor)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(proto_check_text(proto_text(tensor->name), "the name of an initialiser"));
+    if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
+    TRY(tensor_check(tensor));
+done:
+    return status;
+}
+
+/* Checks what the steps after it read without a check of their own. */
+static tutti_status check_graph(const Onnx__GraphProto *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < graph->n_initializer; i++) TRY(check_initialiser(graph->initializer[i]));
+    for (size_t i = 0; i < graph->n_node; i++) TRY(check_node_texts(graph->node[i], i));
+done:
+    return status;
+}
+
 /* Whether a node reads the elements of an input, not only its type or shape. */
 static bool reads(const Onnx__NodeProto *node, size_t input)
 {
@@ -118,7 +138,6 @@ static tutti_status add_node_names(struct import *import, const Onnx__NodeProto 
 {
     tutti_status status = TUTTI_OK;
     struct onnx_value *made = NULL;
-    TRY(check_node_texts(node, position));
     for (size_t i = 0; i < node->n_input; i++)
         if (*node->input[i] && !import_find(import, node->input[i]))
             FAIL(TUTTI_FORMAT,
@@ -137,9 +156,6 @@ static tutti_status add_initialiser(struct import *import, const Onnx__TensorPro
 {
     tutti_status status = TUTTI_OK;
     struct onnx_value *value = NULL;
-    TRY(proto_check_text(proto_text(tensor->name), "the name of an initialiser"));
-    if (!*proto_text(tensor->name)) FAIL(TUTTI_FORMAT, "an initialiser has no name");
-    TRY(tensor_check(tensor));
     TRY(import_add_name(import, tensor->name, &value));
     value->stored = tensor;
     value->type = tensor->data_type;
@@ -702,6 +718,7 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_opset(import));
     TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
+    TRY(check_graph(graph));
     TRY(import_read_classes(import));
     TRY(import_unfold(import));
     TRY(add_names(import));
