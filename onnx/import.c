@@ -718,8 +718,8 @@ static tutti_status import_model(struct import *import, tutti_runtime *runtime, 
     TRY(check_opset(import));
     TRY(functions_expand(import->model, import->opset, &import->expanded));
     TRY(check_opsets(import));
-    TRY(check_graph(graph));
     TRY(import_read_classes(import));
+    TRY(check_graph(graph));
     TRY(import_unfold(import));
     TRY(add_names(import));
     TRY(check_operators(import));

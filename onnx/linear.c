@@ -263,7 +263,7 @@ static bool is_list_of_classes(const Onnx__GraphProto *graph, const char *name)
         for (size_t k = 0; k < graph->node[i]->n_input; k++) {
             if (strcmp(graph->node[i]->input[k], name) != 0) continue;
             reads++;
-            selects += k == 0 && !strcmp(graph->node[i]->op_type, "ArrayFeatureExtractor");
+            selects += k == 0 && !strcmp(proto_text(graph->node[i]->op_type), "ArrayFeatureExtractor");
         }
     return reads > 0 && reads == selects;
 }
