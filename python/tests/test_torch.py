@@ -1,0 +1,157 @@
+"""Modules of PyTorch train as PyTorch trains them, or are refused. Without torch nothing is tested here."""
+import copy
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tutti  # noqa: E402
+from tutti.torch import Trainer  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+def small():
+    torch.manual_seed(3)
+    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 3))
+
+
+def batches(count, samples=8):
+    random = torch.Generator().manual_seed(5)
+    return [(torch.randn(samples, 6, generator=random), torch.randint(0, 3, (samples,), generator=random)) for _ in range(count)]
+
+
+def train(module, optimizer, data, scheduler=None, loss=None):
+    losses = []
+    for x, y in data:
+        optimizer.zero_grad()
+        value = (loss or torch.nn.functional.cross_entropy)(module(x), y)
+        value.backward()
+        optimizer.step()
+        if scheduler:
+            scheduler.step()
+        losses.append(value.item())
+    return losses
+
+
+def same(one, other):
+    for (name, a), b in zip(one.state_dict().items(), other.state_dict().values()):
+        assert torch.allclose(a, b, rtol=1e-4, atol=2e-6), name
+
+
+OPTIMIZERS = {
+    "sgd": lambda module: torch.optim.SGD(module.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=1e-2),
+    "adam": lambda module: torch.optim.Adam(module.parameters(), 1e-2, amsgrad=True, weight_decay=1e-2),
+    "adamw": lambda module: torch.optim.AdamW(module.parameters(), 1e-2, betas=(0.8, 0.95)),
+    "rmsprop": lambda module: torch.optim.RMSprop(module.parameters(), 1e-2, centered=True, momentum=0.3),
+    "adagrad": lambda module: torch.optim.Adagrad(module.parameters(), 1e-2),
+    "nadam": lambda module: torch.optim.NAdam(module.parameters(), 1e-2),
+    "groups": lambda module: torch.optim.AdamW([{"params": module[0].parameters(), "lr": 1e-3, "weight_decay": 0.1},
+                                                {"params": [*module[1].parameters(), *module[3].parameters()]}], lr=1e-2, weight_decay=0.0),
+    "by torch": lambda module: torch.optim.Adamax(module.parameters(), 1e-2),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Adamax")
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_optimizers(name):
+    """Losses, parameters, running statistics and counters, with a schedule; then PyTorch goes on with the optimizer's states."""
+    one, two = small(), small()
+    rules = [OPTIMIZERS[name](module) for module in (one, two)]
+    schedules = [torch.optim.lr_scheduler.StepLR(rule, 2, 0.5) for rule in rules]
+    data = batches(8)
+    expected = train(one, rules[0], data[:5], schedules[0])
+    trainer, losses = Trainer(two, torch.nn.CrossEntropyLoss(), rules[1]), []
+    for x, y in data[:5]:
+        losses.append(trainer.step(x, y))
+        schedules[1].step()
+    assert losses == pytest.approx(expected, rel=1e-4)
+    same(one, two)
+    assert one[1].num_batches_tracked == two[1].num_batches_tracked == 5
+    rules[1].state_dict()
+    train(two, rules[1], data[5:])
+    train(one, rules[0], data[5:])
+    same(one, two)
+
+
+def test_goes_on_after_pytorch():
+    """States that the optimizer has, and parameters that the program changes, are taken; a smaller batch trains too."""
+    one, two = small(), small()
+    rules = [torch.optim.AdamW(module.parameters(), 1e-2) for module in (one, two)]
+    data = batches(3) + batches(2, 5)
+    train(one, rules[0], data)
+    train(two, rules[1], data[:2])
+    trainer = Trainer(two, torch.nn.CrossEntropyLoss(), rules[1])
+    for x, y in data[2:]:
+        trainer.step(x.numpy(), y.numpy())
+    same(one, two)
+    for module in (one, two):
+        with torch.no_grad():
+            module[3].weight.mul_(0.5)
+    train(one, rules[0], data)
+    for x, y in data:
+        trainer.step(x, y)
+    same(one, two)
+
+
+def test_frozen_and_shared():
+    one = small()
+    one[0].weight.requires_grad = False
+    two = copy.deepcopy(one)
+    before = one[0].weight.clone()
+    rules = [torch.optim.SGD([parameter for name, parameter in module.named_parameters() if name != "3.bias"], 0.1) for module in (one, two)]
+    train(one, rules[0], batches(3))
+    trainer = Trainer(two, torch.nn.CrossEntropyLoss(), rules[1])
+    for x, y in batches(3):
+        trainer.step(x, y)
+    same(one, two)
+    assert torch.equal(before, two[0].weight)
+
+
+class Writes(torch.nn.Module):
+    """Refused at two places."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        y = self.fc(x)
+        y[:, 0] = 1
+        z = torch.linalg.inv(y[:, None] * y[:, :, None] + 5)
+        return y + z.sum(-1).sort()[0]
+
+
+def test_refusals():
+    module = Writes()
+    trainer = Trainer(module, torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), 0.1))
+    x, y = batches(1)[0]
+    with pytest.raises(tutti.UnsupportedError) as refusal:
+        trainer.step(x, y)
+    text = str(refusal.value)
+    assert "y[:, 0] = 1" in text and "test_torch.py" in text
+    module = torch.nn.Sequential(torch.nn.Linear(6, 3))
+    for loss in (torch.nn.CrossEntropyLoss(reduction="sum"), torch.nn.CrossEntropyLoss(weight=torch.ones(3)), lambda outputs, targets: outputs.softmax(0).mean()):
+        with pytest.raises(tutti.UnsupportedError):
+            Trainer(module, loss, torch.optim.SGD(module.parameters(), 0.1)).step(x, y)
+    trainer = Trainer(module, torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), 0.1))
+    trainer.step(x, y)
+    y[0] = -100
+    with pytest.raises(tutti.UnsupportedError):
+        trainer.step(x, y)
+    with pytest.raises(ValueError):
+        trainer.step(x, y[:3])
+    with pytest.raises(TypeError):
+        Trainer(module, torch.nn.CrossEntropyLoss())
+
+
+def test_dropout():
+    """Drops, other elements in each step, and keeps the mean."""
+    module = torch.nn.Sequential(torch.nn.Linear(4, 2000, bias=False), torch.nn.Dropout(0.5))
+    with torch.no_grad():
+        module[0].weight.fill_(0.25)
+    trainer = Trainer(module, lambda outputs, targets: (outputs - targets).square().mean(), torch.optim.SGD(module.parameters(), 1e-9))
+    x, y = torch.ones(16, 4), torch.zeros(16, 2000)
+    losses = [trainer.step(x, y) for _ in range(3)]
+    assert numpy.allclose(losses, 2.0, atol=0.05) and len(set(losses)) == 3

@@ -1,0 +1,166 @@
+"""Trains unmodified modules of PyTorch on every OpenCL device.
+
+    from tutti.torch import Trainer
+    trainer = Trainer(module, loss=torch.nn.CrossEntropyLoss(), optimizer=torch.optim.AdamW(module.parameters(), 1e-3))
+    for x, y in loader:
+        loss = trainer.step(x, y)
+    torch.save(module.state_dict(), "m.pt")
+
+The module is exported once for each shape of its inputs, in the mode in which it is. What it asks for that Tutti has not is
+refused with the lines of its source."""
+import itertools
+import warnings
+import weakref
+
+import numpy
+import torch
+
+from .. import _trainer, errors
+from .graph import Step, Walk, exported
+from .optimizers import Updates
+
+
+def leaves(tree):
+    return [one for one in torch.utils._pytree.tree_leaves(tree) if isinstance(one, torch.Tensor)]
+
+
+class Trainer:
+    """Trains a module.
+
+    module     a torch.nn.Module in training mode, with parameters of float32
+    loss       a function of the module's output and the targets that is a mean over the samples: torch.nn.CrossEntropyLoss(), ...,
+               or one of your own; None: the module returns its loss, alone, first, or as "loss" of a dictionary
+    optimizer  one of torch.optim, with its groups, whose rates are followed; one that Tutti has not gets gradients
+    runtime    the devices, tutti.Runtime("0,2"); None: those of tutti.use()
+    batch_size the largest batch; None: that of the first step
+
+    Other options are those of tutti_training: seed, precision="bf16", clip_norm, sync_batchnorm, ..."""
+
+    def __init__(self, module, loss=None, optimizer=None, *, runtime=None, batch_size=None, **options):
+        if optimizer is None:
+            raise TypeError("an optimizer is needed, as torch.optim.SGD(module.parameters(), 0.1)")
+        if options.get("ema_decay"):
+            raise TypeError("ema_decay: torch.optim.swa_utils averages parameters after sync()")
+        self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
+        self.whole = Step(module, loss)
+        self.key = self.trainer = self.walk = self.updates = None
+        self.steps, self.stored, self.versions, self.states_changed = 0, 0, {}, False
+        this = weakref.ref(self)
+        module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
+        optimizer.register_state_dict_pre_hook(lambda *_: this() and this().sync())
+        optimizer.register_load_state_dict_post_hook(lambda *_: this() and this().forget_states())
+
+    def forget_states(self):
+        self.states_changed = True
+
+    # -------------------------------------------------------------------------------------------------- training ----
+
+    def step(self, x, y=None):
+        """Trains on one batch and returns its loss. x: a tensor, a tuple of the module's arguments, or a dictionary of those with
+        names. y: the targets; None: the module needs none. Several targets are a tuple, which the loss gets as one argument."""
+        given, arrays = self.arrays(x, y)
+        samples = len(arrays[0])
+        with torch.no_grad():
+            self.prepare(given, arrays)
+            feeds = dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))
+            self.check_labels(feeds)
+            if samples > self.trainer.batch_size:
+                self.trainer.batch_size = samples
+            self.push()
+            self.updates.follow(self.trainer)
+            if self.updates.by_torch:
+                return self.step_by_torch(feeds)
+            loss = self.trainer.step(feeds).loss
+        self.steps += 1
+        return loss
+
+    def arrays(self, x, y):
+        def tensor(one):
+            return torch.as_tensor(one) if isinstance(one, (torch.Tensor, numpy.ndarray)) else one
+        given = (tuple(x) if isinstance(x, (tuple, list)) else () if isinstance(x, dict) else (x,), dict(x) if isinstance(x, dict) else {}, () if y is None else (y,))
+        given = torch.utils._pytree.tree_map(tensor, given)
+        arrays = leaves(given)
+        if not arrays or any(array.ndim == 0 or len(array) != len(arrays[0]) for array in arrays):
+            raise ValueError("all arrays have the samples as their first axis, and equally many: " + ", ".join(str(list(array.shape)) for array in arrays))
+        return given, arrays
+
+    def check_labels(self, feeds):
+        for names, ignored in self.walk.excluded:
+            for name in names:
+                if (feeds[name] < 0).any() or (feeds[name] == ignored).any():
+                    raise errors.UnsupportedError(f"labels below 0, or {ignored}: PyTorch divides by the number of the others, which Tutti does not")
+
+    def step_by_torch(self, feeds):
+        loss = self.trainer.backward(feeds).loss
+        gradients = self.trainer.gradients
+        for _, parameter, name in self.updates.members():
+            parameter.grad = torch.from_numpy(gradients[name].numpy()).reshape(parameter.shape).to(parameter.device)
+        self.trainer.apply()    # at the rate 0: running statistics
+        with torch.enable_grad():
+            self.optimizer.step()
+        self.steps += 1
+        return loss
+
+    # ------------------------------------------------------------------------------------------------- the network ----
+
+    def prepare(self, given, arrays):
+        """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
+        key = (torch.utils._pytree.tree_structure(given), tuple((array.dtype, tuple(array.shape[1:])) for array in arrays),
+               tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)),
+               tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
+        if key == self.key and not self.states_changed:
+            return
+        if not self.states_changed:
+            self.sync()
+        self.key, self.states_changed = None, False
+        with torch.enable_grad():
+            program = exported(self.module, self.whole.loss, *given)
+        listed = dict(self.whole.named_parameters(remove_duplicate=False))
+        chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
+        self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime)
+        self.held = {target: listed[target] for target in self.walk.parameters}
+        self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()})
+        if self.updates.by_torch:
+            warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=3)
+        terms, prediction = self.walk.loss.terms, self.walk.loss.prediction
+        output = prediction.tensor if prediction is not None and prediction.varies else terms[0][1]
+        self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
+                                        optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, len(arrays[0])), **self.options)
+        self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
+        self.steps = self.stored = self.updates.load(self.trainer)
+        self.versions = self.current_versions()
+        self.key = key
+
+    def arrays_here(self):
+        """(tensor of the module, the network's name) of all that the network holds."""
+        return itertools.chain(((self.held[target], name) for target, name in self.walk.parameters.items()),
+                               ((self.buffers[target], name) for target, name in self.walk.statistics.items()))
+
+    def current_versions(self):
+        return {name: tensor._version for tensor, name in self.arrays_here()}
+
+    def push(self):
+        """Gives the devices what the program has changed in the module since the last step or sync()."""
+        now = self.current_versions()
+        if now == self.versions:
+            return
+        for tensor, name in self.arrays_here():
+            if now[name] != self.versions.get(name):
+                self.trainer.parameters[name] = tensor.detach().cpu().numpy()
+        self.versions = now
+
+    def sync(self):
+        """Writes parameters, buffers and the optimizer's states back. state_dict() of the module and the optimizer do it too."""
+        if self.key is None or self.steps == self.stored:
+            return
+        values = self.trainer.parameters
+        with torch.no_grad():
+            for tensor, name in self.arrays_here():
+                tensor.copy_(torch.from_numpy(values[name].numpy()).reshape(tensor.shape))
+            for target, increment in self.walk.counters.items():
+                self.buffers[target] += increment * (self.steps - self.stored)
+            self.updates.store(self.trainer, self.steps)
+        self.stored, self.versions = self.steps, self.current_versions()
+
+
+__all__ = ["Trainer"]

@@ -1,0 +1,396 @@
+"""From a module to a network: exports it with its loss, before any decomposition, and walks the graph of ATen's operators."""
+import math
+import operator
+import os
+import re
+
+import numpy
+import torch
+
+from .. import errors, layers
+from .._native import ffi, lib
+from .._network import Network
+from .operators import OPERATORS
+from .values import Loss, Refused, Value, shape_of
+
+IGNORED = {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range", "_assert_async.msg"}
+RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "rand_like", "randn_like", "dropout", "empty", "empty_like"}
+PLACES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n?\s*(.*)')
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+FOLDER = os.path.dirname(torch.__file__) + os.sep
+
+
+class Step(torch.nn.Module):
+    """A module with its loss."""
+
+    def __init__(self, module, loss):
+        super().__init__()
+        self.module, self.loss = module, loss
+        self.training = module.training
+
+    def forward(self, given, named, targets):
+        outputs = self.module(*given, **named)
+        if self.loss is None:
+            return outputs if isinstance(outputs, torch.Tensor) else outputs["loss"] if isinstance(outputs, dict) else outputs[0]
+        return self.loss(outputs, *targets)
+
+
+def exported(module, loss, given, named, targets):
+    """The program of a step for any number of samples, traced with two."""
+    def two(array):
+        if not isinstance(array, torch.Tensor):
+            return array
+        if not array.ndim:
+            raise ValueError("an array of samples has the batch as its first axis; a number has none")
+        return array.detach().cpu()[:2] if len(array) > 1 else array.detach().cpu()[:1].expand(2, *array.shape[1:]).clone()
+
+    batch = torch.export.Dim("batch", min=2)
+    example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
+    dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
+    return torch.export.export(Step(module, loss), example, dynamic_shapes=dynamic, strict=False)
+
+
+def line_of(node):
+    """Where the module's source asks for a node: the innermost line outside of PyTorch, else the innermost one."""
+    found = PLACES.findall(node.meta.get("stack_trace") or "")
+    own = [place for place in found if not place[0].startswith(FOLDER) and os.path.dirname(place[0]) != os.path.dirname(__file__)]
+    if not found:
+        return "a place that PyTorch does not tell"
+    path, line, function, text = (own or found)[-1]
+    return f"{path}:{line}, in {function}: {text.strip()}" if text.strip() else f"{path}:{line}, in {function}"
+
+
+def name_of(target):
+    """(name, is in place) of one of ATen's operators."""
+    name = target._schema.name.split("::")[-1]
+    writes = any(argument.alias_info is not None and argument.alias_info.is_write for argument in target._schema.arguments)
+    return (name[:-1], True) if writes and name.endswith("_") and not name.startswith("__") else (name, writes)
+
+
+def bound(target, args, kwargs):
+    """Arguments by the names of the operator's schema."""
+    return {argument.name: args[position] if position < len(args) else kwargs.get(argument.name, argument.default_value)
+            for position, argument in enumerate(target._schema.arguments)}
+
+
+def tensors_in(arguments):
+    return [one for one in torch.utils._pytree.tree_leaves(arguments, is_leaf=lambda one: isinstance(one, (Value, Loss))) if isinstance(one, (Value, Loss))]
+
+
+class Walk:
+    """Builds a network of an exported program. After it: `network`, `loss`, `inputs` (names in the order of the program's arrays),
+    `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps)."""
+
+    def __init__(self, program, trained, runtime=None):
+        self.program, self.trained, self.network = program, trained, Network(runtime)
+        self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
+        self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
+        self.tied, self.owned = {}, {}
+        self.symbol = self.symbol_of(program)
+        found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
+        if self.refusals:
+            raise errors.UnsupportedError("\n".join(["tutti.torch cannot train this module:", *self.refusals]))
+        self.loss = found[0]
+        if isinstance(self.loss, Value) and self.loss.varies:
+            raise errors.UnsupportedError("the loss is not a mean over the samples: it has the shape " + str(list(self.loss.shape.sizes)))
+        if not isinstance(self.loss, Loss):
+            raise errors.UnsupportedError("the loss does not depend on the samples")
+
+    # ---------------------------------------------------------------------------------------------------- inputs ----
+
+    def placeholders(self):
+        specs = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
+        return [(node, specs[node.name]) for node in self.program.graph.nodes if node.op == "placeholder"]
+
+    def symbol_of(self, program):
+        for node, spec in self.placeholders():
+            value = node.meta.get("val")
+            if spec.kind == torch.export.graph_signature.InputKind.USER_INPUT and isinstance(value, torch.Tensor):
+                if isinstance(value.shape[0], int):
+                    raise errors.UnsupportedError(f"the module works for {value.shape[0]} samples only")
+                return value.shape[0].node.expr
+        raise errors.UnsupportedError("the module has no input with samples")
+
+    def placeholder(self, node, spec):
+        kinds, meta = torch.export.graph_signature.InputKind, node.meta.get("val")
+        if spec.kind == kinds.USER_INPUT:
+            return self.input(meta) if isinstance(meta, torch.Tensor) else meta
+        if spec.kind == kinds.PARAMETER:
+            return self.parameter(spec.target, len(node.users))
+        if spec.kind == kinds.BUFFER:
+            return Buffer(self, spec.target, self.buffer(spec.target))
+        if spec.kind == kinds.CONSTANT_TENSOR:
+            return self.known(self.program.constants[spec.target])
+        return None
+
+    def input(self, meta):
+        kinds = {torch.float32: "float32", torch.float64: "float32", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool", torch.uint8: "uint8"}
+        shape, name = shape_of(meta.shape, self.symbol), f"array_{len(self.inputs)}"
+        if meta.dtype not in kinds:
+            raise errors.UnsupportedError(f"an input is {meta.dtype}")
+        tensor = self.network.input(name, shape.sizes[1:], kinds[meta.dtype])
+        self.inputs.append(name)
+        return Value(self, shape, meta.dtype, tensor, varies=True, source=(name,))
+
+    def buffer(self, target):
+        return self.program.state_dict[target] if target in self.program.state_dict else self.program.constants[target]
+
+    def parameter(self, target, uses):
+        """A parameter, made in the network when it is first used: layers such as LSTM make their own."""
+        values = self.program.state_dict[target]
+        key = (values.untyped_storage().data_ptr(), values.storage_offset(), tuple(values.shape), values.stride())
+        if key not in self.tied:
+            if values.dtype != torch.float32:
+                raise errors.UnsupportedError(f"the parameter {target} is {values.dtype}: parameters are float32")
+            self.tied[key] = Parameter(self, target, values)
+        self.tied[key].targets.append(target)
+        self.tied[key].uses += uses
+        return self.tied[key]
+
+    # ---------------------------------------------------------------------------------------------------- making ----
+
+    def op(self, name, *inputs, **attributes):
+        return self.network.op(name, *inputs, **attributes)
+
+    def known(self, array):
+        return Value(self, shape_of(array.shape, self.symbol), array.dtype, known=array)
+
+    def reshaped(self, tensor, sizes):
+        return tensor if tuple(tensor.shape) == tuple(sizes) else self.op("reshape", tensor, shape=list(sizes))
+
+    def set_initial(self, name, values):
+        array = numpy.ascontiguousarray(values.detach().cpu().numpy(), "float32").reshape(-1)
+        errors.check(lib.tutti_set_initial(self.network.pointer, name.encode(), ffi.from_buffer("float[]", array), array.size))
+
+    def floats_of(self, tensor):
+        if tensor.c.id not in self.casts:
+            self.casts[tensor.c.id] = layers.cast(tensor, "float32")
+        made = self.casts[tensor.c.id]
+        if made.dtype != "float32":     # bytes become int32 first
+            made = self.casts[tensor.c.id] = layers.cast(made, "float32")
+        return made
+
+    def spread(self, value):
+        """The tensor of a value with the batch, also if it is the same for all samples."""
+        if value.varies:
+            return value.floats
+        tensor = value.floats
+        return self.reshaped(self.op("where", self.like_of(), tensor, tensor), value.sample)
+
+    def like_of(self):
+        """One number of each sample."""
+        if self.like is None:
+            first = self.network.inputs[self.inputs[0]]
+            first = first if first.dtype == "float32" else self.floats_of(first)
+            first = self.reshaped(first, (math.prod(first.shape),))
+            self.like = self.op("slice", first, axes=0, starts=0, ends=1)
+        return self.like
+
+    def integers_of(self, tensor, value):
+        raise Refused("labels that are computed")
+
+    def meta(self, index=None):
+        """PyTorch's tensor of the node's result, or of one of its results."""
+        found = self.node.meta["val"]
+        return found if index is None else found[index]
+
+    def shape(self, index=None):
+        return shape_of(self.meta(index).shape, self.symbol)
+
+    def result(self, tensor, inputs, *, outer=1, index=None, source=()):
+        """The value of the node, computed of these inputs. Its shape is the one that PyTorch's node has."""
+        shape, inputs = self.shape(index), tensors_in(inputs)
+        value = Value(self, shape, self.meta(index).dtype, tensor, outer=outer, varies=any(one.varies for one in inputs),
+                      trains=any(one.trains for one in inputs), source=source)
+        if value.varies and shape.axis is None:
+            raise Refused("it works along the batch: samples are computed apart from each other")
+        have, wanted = tuple(tensor.shape), value.sample
+        if have != wanted:
+            if [size for size in have if size != 1] != [size for size in wanted if size != 1]:
+                raise Refused(f"the network computes the shape {list(have)}, not {list(wanted)}")
+            value.made = self.reshaped(tensor, wanted)
+        return value
+
+    def unique(self, name):
+        made, number = name, 1
+        while made in self.names:
+            number += 1
+            made = f"{name}_{number}"
+        self.names.add(made)
+        return made
+
+    # --------------------------------------------------------------------------------------------------- walking ----
+
+    def run(self, module, given):
+        """Walks a graph; returns the list of its outputs. A node that is refused is noted, and so none that depends on it is tried."""
+        env, order, given = {}, {node: position for position, node in enumerate(module.graph.nodes)}, iter(given)
+        aliases, same = {}, {}
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                env[node] = next(given)
+            elif node.op == "get_attr":
+                found = getattr(module, node.target)
+                env[node] = self.known(found) if isinstance(found, torch.Tensor) else found
+            elif node.op == "output":
+                return list(self.values(node.args[0], env)) if not self.refusals else []
+            else:
+                self.node = node
+                if any(before not in env for before in node.all_input_nodes):
+                    continue
+                try:
+                    env[node] = self.call(module, node, env, aliases, same, order)
+                except (Refused, errors.Error, ValueError, TypeError) as refusal:
+                    what = getattr(node.target, "_schema", None)
+                    self.refusals.append(f"  {line_of(node)}\n    {what.name.replace('::', '.') if what else node.target}: {refusal}")
+                    if not isinstance(refusal, Refused):    # the network keeps its first error
+                        return []
+        return []
+
+    def values(self, arguments, env):
+        def value(node):
+            found = env[node]
+            return found.value() if isinstance(found, (Parameter, Buffer)) else found
+        return torch.fx.node.map_arg(arguments, value)
+
+    def call(self, module, node, env, aliases, same, order):
+        meta = node.meta.get("val")
+        if node.target is operator.getitem:
+            return env[node.args[0]][node.args[1]]
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            return self.call_graph(node, env)
+        if meta is None or isinstance(meta, (int, float, bool, *SYMBOLIC)) or not isinstance(node.target, torch._ops.OpOverload):
+            name = getattr(getattr(node.target, "_schema", None), "name", "")
+            if name.split("::")[-1] in IGNORED or (meta is not None and not name.startswith("aten::item")):
+                return meta
+            if name.startswith("aten::_assert"):
+                return None
+            raise Refused("it needs numbers of the samples while the graph is built")
+        name, in_place = name_of(node.target)
+        if in_place and isinstance(env[node.args[0]], Buffer):
+            return env[node.args[0]].written(name, node.args)
+        if in_place:
+            self.check_write(node, env, aliases, order, same)
+        result = self.compute(node, name, in_place, env)
+        self.follow(node, env, aliases, same, in_place, result)
+        return result
+
+    def compute(self, node, name, in_place, env):
+        if name in NEEDS_PARAMETERS:    # these make parameters of their own, or need their names
+            given = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: env[one])
+        else:
+            given = self.values((node.args, node.kwargs), env)
+        args, kwargs = given
+        found = tensors_in((args, kwargs))
+        if name not in RANDOM and not in_place and all(isinstance(one, Value) and one.known is not None for one in found):
+            made = self.computed_now(node, args, kwargs)
+            if made is not None:
+                return made
+        if name not in OPERATORS:
+            raise Refused("there is no such operator in the table")
+        arguments = bound(node.target, args, kwargs)
+        return OPERATORS[name](self, **arguments)
+
+    def computed_now(self, node, args, kwargs):
+        """The result of known numbers, by PyTorch itself."""
+        symbolic = [one for one in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(one, SYMBOLIC)]
+        if symbolic and any(shape_of((one,), self.symbol).axis is not None if isinstance(one, torch.SymInt) else True for one in symbolic):
+            return None
+        def now(one):
+            return one.known if isinstance(one, Value) else int(one.node.expr) if isinstance(one, torch.SymInt) else one
+        args, kwargs = torch.utils._pytree.tree_map(now, (tuple(args), dict(kwargs)), is_leaf=lambda one: isinstance(one, Value))
+        with torch.no_grad():
+            made = node.target(*args, **{name: torch.device("cpu") if name == "device" else one for name, one in kwargs.items()})
+        return torch.utils._pytree.tree_map(lambda one: self.known(one) if isinstance(one, torch.Tensor) else one, made)
+
+    def call_graph(self, node, env):
+        """torch.no_grad() and autocast within a module are graphs of their own."""
+        name = node.target.name() if callable(getattr(node.target, "name", None)) else str(node.target)
+        args = [env[one] if isinstance(one, torch.fx.Node) else one for one in node.args]
+        if "set_grad_enabled" in name:
+            enabled, graph, given = args[0], args[1], args[2:]
+        elif "autocast" in name and not args[2]:
+            enabled, graph, given = True, args[4], args[5:]
+        else:
+            raise Refused(f"{name} has no form here")
+        made = self.run(graph, given)
+        if not enabled and any(one.trains for one in tensors_in(made)):
+            raise Refused("a value under torch.no_grad() depends on parameters")
+        return made
+
+    # ---------------------------------------------------------------------------------------- writes in place ----
+
+    def follow(self, node, env, aliases, same, in_place, result):
+        """Notes which nodes are views of one tensor, by the operator's schema."""
+        views = [argument for argument in node.target._schema.returns if argument.alias_info is not None]
+        if not views or not node.args or not isinstance(node.args[0], torch.fx.Node):
+            return
+        base = node.args[0]
+        aliases.setdefault(base, [base]).append(node)
+        aliases[node] = aliases[base]
+        if in_place:
+            same.setdefault(base, [base]).append(node)
+            same[node] = same[base]
+            for one in same[node]:
+                env[one] = result
+
+    def check_write(self, node, env, aliases, order, same):
+        base = node.args[0]
+        if isinstance(env[base], Parameter) or base.op == "placeholder":
+            raise Refused("it writes into a parameter or an input")
+        for other in aliases.get(base, ()):
+            if other not in same.get(base, [base]) and any(order[user] > order[node] for user in other.users):
+                raise Refused("it writes into a view, or into what has views that are read later")
+
+
+NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "batch_norm"}
+
+
+class Parameter:
+    """A parameter of the module. PyTorch's tied ones are one."""
+
+    def __init__(self, walk, target, values):
+        self.walk, self.target, self.values, self.targets, self.uses, self.found = walk, target, values, [], 0, None
+
+    @property
+    def is_trained(self):
+        return self.walk.trained(self.targets)
+
+    def value(self):
+        if self.target in self.walk.owned:
+            raise Refused(f"a layer has {self.target} already, which it cannot share")
+        if self.found is None:
+            sizes, name = tuple(self.values.shape), self.walk.unique(self.target.removeprefix("module."))
+            tensor = self.walk.network.parameter(name, sizes, values=self.values.detach().cpu().numpy(), frozen=not self.is_trained)
+            self.walk.parameters[self.target] = name
+            self.found = Value(self.walk, shape_of(sizes, self.walk.symbol), torch.float32, tensor, trains=True)
+        return self.found
+
+    def own(self, name):
+        """A layer has made it, with this name in the network."""
+        if self.found is not None or self.target in self.walk.owned:
+            raise Refused(f"{self.target} is also used elsewhere, and this layer cannot share it")
+        self.walk.owned[self.target] = self.walk.parameters[self.target] = name
+        self.walk.set_initial(name, self.values)
+        if not self.is_trained:
+            self.walk.network.freeze(name)
+
+
+class Buffer:
+    """A buffer of the module: constant, except for running statistics and counters of steps."""
+
+    def __init__(self, walk, target, values):
+        self.walk, self.target, self.values, self.found, self.is_written = walk, target, values, None, False
+
+    def value(self):
+        if self.is_written:
+            raise Refused(f"the buffer {self.target} is read after it was written")
+        if self.found is None:
+            self.found = self.walk.known(self.values)
+        return self.found
+
+    def written(self, name, args):
+        if name != "add" or self.values.dtype != torch.int64 or not isinstance(args[1], int) or self.values.ndim:
+            raise Refused(f"it writes into the buffer {self.target}")
+        self.walk.counters[self.target] = self.walk.counters.get(self.target, 0) + args[1]
+        self.is_written = True
+        return self

@@ -1,0 +1,163 @@
+"""PyTorch's optimizers as update rules of Tutti: their options, groups, rates and states."""
+import math
+
+import torch
+
+from .. import errors
+from .. import optimizers as rules
+from .._call import Options
+from .._native import ffi, lib
+from .values import Refused
+
+
+def need(group, **wanted):
+    """Options that have one value only here."""
+    for name, value in wanted.items():
+        if group.get(name, value) != value:
+            raise Refused(f"{name}={group[name]}")
+
+
+def positive(*values):
+    if any(value <= 0 for value in values):
+        raise Refused("a factor or epsilon of 0")
+
+
+def sgd(group):
+    need(group, dampening=0, maximize=False)
+    return rules.SGD, {"momentum": group["momentum"], "nesterov": group["nesterov"]}
+
+
+def adam(group):
+    need(group, maximize=False)
+    positive(*group["betas"], group["eps"])
+    decoupled = group.get("decoupled_weight_decay", False)
+    return (rules.AdamW if decoupled else rules.Adam), {"beta1": group["betas"][0], "beta2": group["betas"][1], "epsilon": group["eps"], "amsgrad": group["amsgrad"]}
+
+
+def adamw(group):
+    return rules.AdamW, adam(group)[1]
+
+
+def rmsprop(group):
+    need(group, maximize=False)
+    positive(group["alpha"], group["eps"])
+    return rules.RMSprop, {"beta2": group["alpha"], "epsilon": group["eps"], "momentum": group["momentum"], "centered": group["centered"]}
+
+
+def adagrad(group):
+    need(group, maximize=False, lr_decay=0, initial_accumulator_value=0)
+    positive(group["eps"])
+    return rules.Adagrad, {"epsilon": group["eps"]}
+
+
+def nadam(group):
+    need(group, maximize=False, momentum_decay=4e-3, decoupled_weight_decay=False)
+    positive(*group["betas"], group["eps"])
+    return rules.NAdam, {"beta1": group["betas"][0], "beta2": group["betas"][1], "epsilon": group["eps"]}
+
+
+READERS = {torch.optim.SGD: sgd, torch.optim.Adam: adam, torch.optim.AdamW: adamw, torch.optim.RMSprop: rmsprop, torch.optim.Adagrad: adagrad, torch.optim.NAdam: nadam}
+
+
+class Updates:
+    """The updates of a trainer by torch's optimizer. `names`: the network's name of each parameter by its id."""
+
+    def __init__(self, optimizer, network, names):
+        self.optimizer, self.network, self.names = optimizer, network, names
+        self.groups = [[group, [names[id(one)] for one in group["params"] if id(one) in names]] for group in optimizer.param_groups]
+        self.groups = [(group, members) for group, members in self.groups if members]
+        if not self.groups:
+            raise errors.InvalidError("the optimizer has none of the module's parameters")
+        self.several, self.rates = len(self.groups) > 1, None
+        read = READERS.get(type(optimizer))
+        self.by_torch, self.reason = read is None, f"{type(optimizer).__name__} is no rule of Tutti's"
+        if read is not None:
+            try:
+                found = [read(group) for group, _ in self.groups]
+                if any(one != found[0] for one in found):
+                    raise Refused("groups that differ in more than lr and weight_decay")
+                self.rule, self.options = found[0]
+            except Refused as refusal:
+                self.by_torch, self.reason = True, f"Tutti's rule has no {refusal}"
+        if self.by_torch:
+            self.several = False
+        elif self.several:
+            for group, members in self.groups:
+                for name in members:
+                    errors.check(lib.tutti_group(network.pointer, name.encode(), self.of(group)))
+
+    def made(self):
+        """The options for tutti.Trainer."""
+        if self.by_torch:
+            return rules.SGD(1.0)
+        return self.rule(1.0, weight_decay=self.groups[0][0]["weight_decay"], **self.options)
+
+    def base(self):
+        return max(float(group["lr"]) for group, _ in self.groups)
+
+    def of(self, group):
+        """The options of a group. A factor of 0 would stand for 1."""
+        base = self.base()
+        factor = float(group["lr"]) / base if base else 1.0
+        options = Options("tutti_group_options", {"rate_factor": factor or 1e-30, "has_weight_decay": True, "weight_decay": group["weight_decay"]})
+        self.kept = options
+        return options.struct
+
+    def follow(self, trainer):
+        """Sets rates and decays as the groups have them now."""
+        now = [(float(group["lr"]), group["weight_decay"]) for group, _ in self.groups]
+        if self.by_torch:
+            if self.rates is None:
+                trainer.learning_rate = 0.0
+            self.rates = now
+        if now == self.rates:
+            return
+        if self.rates is not None and not self.several and now[0][1] != self.rates[0][1]:
+            raise errors.UnsupportedError("weight_decay was changed: give the optimizer two groups, or make the trainer anew")
+        trainer.learning_rate = self.base()
+        if self.several and self.rates is not None:
+            for group, members in self.groups:
+                for name in members:
+                    errors.check(lib.tutti_set_group(trainer.pointer, name.encode(), self.of(group)))
+        self.rates = now
+
+    # --------------------------------------------------------------------------------------------------- states ----
+
+    def members(self):
+        for group, _ in self.groups:
+            for one in group["params"]:
+                if id(one) in self.names and one.requires_grad:
+                    yield group, one, self.names[id(one)]
+
+    def load(self, trainer):
+        """Gives the trainer the states of the optimizer, where it has some. Returns the number of its steps."""
+        steps = {int(self.optimizer.state[one]["step"]) for _, one, _ in self.members() if "step" in self.optimizer.state.get(one, {})}
+        if self.by_torch or not any(self.optimizer.state.get(one) for _, one, _ in self.members()):
+            return 0
+        if len(steps) > 1:
+            raise errors.UnsupportedError("the parameters of the optimizer have made different numbers of steps")
+        for state, values in trainer.states.items():
+            for _, one, name in self.members():
+                found = self.optimizer.state[one].get(state)
+                if found is not None:
+                    values[name] = found.detach().cpu().numpy()
+        count = steps.pop() if steps else 1
+        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), "steps": count, "updates": count, "epoch": 0})
+        errors.check(lib.tutti_set_position(trainer.pointer, position))
+        return count
+
+    def store(self, trainer, steps):
+        """Gives the optimizer the states of the trainer after so many steps."""
+        if self.by_torch or not steps:
+            return
+        states = trainer.states
+        for group, one, name in self.members():
+            mine = self.optimizer.state[one]
+            for state, values in states.items():
+                made = torch.from_numpy(values[name].numpy()).reshape(one.shape)
+                mine[state] = made.to(one.device)
+            if type(self.optimizer) is not torch.optim.SGD:
+                mine["step"] = torch.tensor(float(steps))
+            if type(self.optimizer) is torch.optim.NAdam:
+                beta = group["betas"][0]
+                mine["mu_product"] = torch.tensor(math.prod(beta * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])) for step in range(1, steps + 1)))

@@ -1,0 +1,152 @@
+"""Embeddings, attention, recurrent layers."""
+import math
+
+import torch
+
+from .. import layers
+from .values import Refused, Value
+
+
+# ------------------------------------------------------------------------------------------------------ embedding ----
+
+def embedding(walk, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    if scale_grad_by_freq or weight.axis is not None:
+        raise Refused("gradients that are scaled by frequency, or a table that differs from sample to sample")
+    rows = weight.shape.sizes[0]
+    padding = padding_idx if padding_idx >= 0 else None
+    tensor = rows_of(walk, weight, indices, rows, padding)
+    return walk.result(tensor, [weight, indices], outer=indices.outer)
+
+
+def rows_of(walk, weight, indices, rows, padding):
+    """Rows of a table. The row of padding is zeros and has no gradient, which a number outside of the table gives."""
+    if padding is not None:
+        parameter = next((one for one in walk.tied.values() if one.found is weight), None)
+        values = parameter.values if parameter is not None else weight.known
+        if values is None or values[padding].abs().max() > 0 or (parameter is not None and parameter.uses > 1):
+            raise Refused("a padding row that is not zero, or whose table is used elsewhere too")
+        if indices.known is not None:
+            indices = walk.known(torch.where(indices.known == padding, rows, indices.known))
+        else:
+            ids = indices.floats
+            return walk.op("gather", weight.floats, walk.op("where", walk.op("equal", ids, float(padding)), float(rows), ids), axis=0)
+    ids = indices.tensor
+    if indices.varies and ids.dtype == "int32":
+        return walk.op("embedding", ids, weight.floats)
+    return walk.op("gather", weight.floats, ids, axis=0)
+
+
+def embedding_bag(walk, weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    raise Refused("bags with offsets join samples: use torch.nn.Embedding and a mean")
+
+
+# ------------------------------------------------------------------------------------------------------ attention ----
+
+def attention(walk, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    given = [query, key, value] + ([attn_mask] if attn_mask is not None else [])
+    structure = (query.axis, query.outer, query.rows)
+    if query.axis is None or any((one.axis, one.outer, one.rows) != structure for one in (key, value)):
+        raise Refused("the batch is at different axes of its inputs")
+    if query.axis >= query.shape.rank - 2:
+        raise Refused("the batch is one of the axes of its matrices")
+    scale = 1 / math.sqrt(query.shape.sizes[-1]) if scale is None else scale
+    tensors = [walk.spread(one) for one in (query, key, value)]
+    mask = mask_of(walk, query, attn_mask) if attn_mask is not None else None
+    leading = [tuple(tensor.shape)[:-2] for tensor in tensors]
+    heads = [math.prod(sizes) for sizes in leading]
+    if dropout_p or (attn_mask is not None and len(leading[0]) != 1):
+        if heads[0] != heads[1] or enable_gqa:
+            raise Refused("dropout, or a mask, of grouped heads")
+        tensor = by_products(walk, tensors, mask, attn_mask, dropout_p, is_causal, scale)
+        return walk.result(tensor, given, outer=query.outer)
+    if heads[0] != heads[1] and not enable_gqa:
+        raise Refused("different heads of queries and keys")
+    tensors = [walk.reshaped(tensor, (count, *tuple(tensor.shape)[-2:])) for tensor, count in zip(tensors, heads)]
+    more = {"mask": mask, "mask_is_boolean": attn_mask.dtype == torch.bool} if mask is not None else {}
+    tensor = layers.attention(*tensors, causal=bool(is_causal), scale=scale, **more)
+    return walk.result(walk.reshaped(tensor, (*leading[0], *tuple(tensor.shape)[-2:])), given, outer=query.outer)
+
+
+def mask_of(walk, query, mask):
+    """The mask for the scores of a sample."""
+    if mask.axis is not None:
+        if mask.axis != query.axis - (query.shape.rank - mask.shape.rank) or (mask.outer, mask.rows) != (query.outer, query.rows):
+            raise Refused("the batch is at another axis of the mask")
+        return mask.floats
+    at = mask.shape.rank - (query.shape.rank - query.axis)
+    if at < 0:
+        return mask.floats
+    if mask.shape.sizes[at] != 1:
+        raise Refused("a mask that is the same for all samples has the batch's size")
+    return walk.reshaped(mask.floats, (*mask.shape.sizes[:at], *[1] * len(query.split), *mask.shape.sizes[at + 1:]))
+
+
+def by_products(walk, tensors, mask, attn_mask, dropout_p, is_causal, scale):
+    q, k, v = tensors
+    scores = walk.op("matmul", walk.op("scale", q, factor=scale), k, transpose_b=1)
+    if is_causal:
+        seen = torch.ones(tuple(scores.shape)[-2:]).tril()
+        mask, attn_mask = walk.known(seen).floats, None
+    if mask is not None and (attn_mask is None or attn_mask.dtype == torch.bool):
+        scores = walk.op("where", mask, scores, float("-inf"))
+    elif mask is not None:
+        scores = walk.op("add", scores, mask)
+    weights = walk.op("softmax", scores)
+    weights = walk.op("dropout", weights, ratio=dropout_p) if dropout_p else weights
+    return walk.op("matmul", weights, v)
+
+
+# ------------------------------------------------------------------------------------------------------ recurrent ----
+
+def recurrent(kind, states):
+    def build(walk, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+        if input.axis != (0 if batch_first else 1) or input.split:
+            raise Refused("the batch is not the axis that batch_first says")
+        for one in hx if isinstance(hx, (list, tuple)) else [hx]:
+            if one.fill != 0:
+                raise Refused("initial states that are not zeros")
+        if not all(hasattr(one, "own") for one in params):
+            raise Refused("weights that are computed")
+        hidden = params[1].values.shape[1]
+        directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
+        if len(params) != num_layers * directions * each:
+            raise Refused("projections of the state")
+        x, last = walk.spread(input), [[] for _ in range(states)]
+        for layer in range(num_layers):
+            if layer and dropout and train:
+                x = walk.op("dropout", x, ratio=dropout)
+            mine = params[layer * directions * each:(layer + 1) * directions * each]
+            name = walk.unique(mine[0].target.removeprefix("module.").rsplit(".", 1)[0])
+            x, *ends = call(kind, states, x, hidden, name, has_biases, bidirectional)
+            for parameter, own in zip(mine, names(directions, has_biases)):
+                parameter.own(f"{name}.{own}")
+            for position, end in enumerate(ends):
+                last[position].append(end)
+        return outputs(walk, input, x, last)
+    return build
+
+
+def call(kind, states, x, hidden, name, has_biases, bidirectional):
+    more = {"last_h": True, "last_c": True} if states == 2 else {"last_h": True}
+    return getattr(layers, kind)(x, hidden, name=name, no_bias=not has_biases, bidirectional=bidirectional, **more)
+
+
+def names(directions, has_biases):
+    words = ["weight_ih_l0", "weight_hh_l0", *(["bias_ih_l0", "bias_hh_l0"] if has_biases else [])]
+    return [word + end for end in ("", "_reverse")[:directions] for word in words]
+
+
+def outputs(walk, input, x, last):
+    made = []
+    for index, tensor in enumerate([x, *(walk.op("concat", *ends, axis=0) if len(ends) > 1 else ends[0] for ends in last)]):
+        value = walk.result(tensor, [input], index=index)
+        value.trains = True
+        made.append(value)
+    return made
+
+
+OPERATORS = {
+    "embedding": embedding, "embedding_bag": embedding_bag, "_embedding_bag": embedding_bag, "scaled_dot_product_attention": attention,
+    "lstm": recurrent("lstm", 2), "gru": recurrent("gru", 1), "rnn_tanh": recurrent("rnn", 1),
+}
+__all__ = ["OPERATORS", "Value"]

@@ -1,0 +1,165 @@
+"""Values of a module's graph. Tutti's batch is implied, PyTorch's is an axis like any other: a Value says which one it is.
+
+The size of the batch axis is a multiple of the number of samples. Its part `outer` counts before the samples, as after
+torch.cat([a, b], 0), its part `rows` after them, as after x.flatten(0, 1). Both are axes of the sample in the network, if they
+are not 1, in PyTorch's order: so reshape() and permute() of PyTorch are those of the sample."""
+import math
+from typing import NamedTuple
+
+import torch
+
+
+class Refused(Exception):
+    """What a node asks for cannot be done."""
+
+
+class Shape(NamedTuple):
+    """Sizes, and the axis of the batch, whose size is given for one sample."""
+    sizes: tuple
+    axis: int | None
+
+    @property
+    def rank(self):
+        return len(self.sizes)
+
+    def counted(self, dim):
+        return dim + self.rank if dim < 0 else dim
+
+
+def multiple_of(size, symbol):
+    """(number, False), or (multiple, True) of the number of samples."""
+    if isinstance(size, int):
+        return size, False
+    expression = size.node.expr
+    if not expression.free_symbols:
+        return int(expression), False
+    if expression.free_symbols != {symbol}:
+        raise Refused(f"the size {expression} is not known before the step")
+    found = {samples: int(expression.subs(symbol, samples)) for samples in (2, 3, 7, 60, 61)}
+    if len(set(found.values())) == 1:
+        return found[2], False
+    if any(number != samples * (found[2] // 2) for samples, number in found.items()):
+        raise Refused(f"the size {expression} is no multiple of the number of samples")
+    return found[2] // 2, True
+
+
+def shape_of(sizes, symbol):
+    made = [multiple_of(size, symbol) for size in sizes]
+    axes = [axis for axis, (_, batched) in enumerate(made) if batched]
+    if len(axes) > 1:
+        raise Refused("two axes are the batch: samples are computed apart from each other")
+    return Shape(tuple(size for size, _ in made), axes[0] if axes else None)
+
+
+class Value:
+    """A tensor of PyTorch's graph: `tensor` in the network, or `known` numbers that depend on nothing.
+
+    varies: it has the batch in the network. Else it is the same for all samples, also if PyTorch has expanded it to a batch.
+    trains: it depends on parameters. fill: the number in all elements. source: names of the inputs that it only reorders."""
+
+    def __init__(self, walk, shape, dtype, tensor=None, *, outer=1, varies=False, trains=False, known=None, fill=None, source=()):
+        self.walk, self.shape, self.dtype, self.made, self.outer = walk, shape, dtype, tensor, outer
+        self.varies, self.trains, self.known, self.fill, self.source = varies, trains, known, fill, source
+
+    @property
+    def axis(self):
+        return self.shape.axis
+
+    @property
+    def rows(self):
+        return 1 if self.axis is None else self.shape.sizes[self.axis] // self.outer
+
+    @property
+    def tensor(self):
+        if self.made is None:
+            array = self.known.detach().cpu()
+            if array.is_floating_point():
+                array = array.float()
+            elif array.numel() and array.abs().max() > 2 ** 31 - 1 if array.dtype == torch.int64 else False:
+                raise Refused("constants do not fit int32")
+            self.made = self.walk.network.constant(array.numpy().astype("float32" if array.dtype in (torch.float32, torch.bool) else "int32"))
+        return self.made
+
+    @property
+    def floats(self):
+        """The tensor as float32, with which layers compute."""
+        tensor = self.tensor
+        return tensor if tensor.dtype == "float32" else self.walk.floats_of(tensor)
+
+    @property
+    def split(self):
+        """The sizes into which the batch axis is divided in the sample."""
+        return [size for size in (self.outer, self.rows) if size != 1] if self.axis is not None else []
+
+    @property
+    def sample(self):
+        """The shape in the network."""
+        sizes, axis = self.shape
+        if axis is None:
+            return tuple(sizes) or (1,)
+        return (*sizes[:axis], *self.split, *sizes[axis + 1:])
+
+    def place(self, dim):
+        """The axis of the sample for one of PyTorch's that is not the batch."""
+        dim = self.shape.counted(dim)
+        if dim == self.axis:
+            raise Refused(f"it works along the batch, axis {dim}: samples are computed apart from each other")
+        return dim if self.axis is None or dim < self.axis else dim - 1 + len(self.split)
+
+    def places(self, dim):
+        """The same, where the batch axis stands for the axes into which it is divided."""
+        dim = self.shape.counted(dim)
+        return list(range(dim, dim + len(self.split))) if dim == self.axis else [self.place(dim)]
+
+    @property
+    def is_integer(self):
+        return not self.dtype.is_floating_point
+
+
+class Loss:
+    """A number for the whole batch: the sum of factor * (mean of a tensor over elements and samples)."""
+
+    def __init__(self, terms, prediction):
+        self.terms, self.prediction = list(terms), prediction
+
+    def times(self, factor):
+        return Loss([(weight * factor, tensor) for weight, tensor in self.terms], self.prediction)
+
+    def plus(self, other):
+        return Loss(self.terms + other.terms, self.prediction)
+
+
+def aligned(walk, values, *, integers=False):
+    """Tensors of values that are broadcast with each other, and the `outer` of the result."""
+    batched = [value for value in values if value.axis is not None]
+    tensors = [value.tensor if integers else value.floats for value in values]
+    if not batched:
+        return tensors, 1
+    first = batched[0]
+    from_end = first.shape.rank - first.axis
+    for value in batched[1:]:
+        if value.shape.rank - value.axis != from_end or (value.outer, value.rows) != (first.outer, first.rows):
+            raise Refused("the batch is at different axes of its inputs")
+    for position, value in enumerate(values):
+        at = value.shape.rank - from_end
+        if value.axis is None and at >= 0:
+            if value.shape.sizes[at] != 1:
+                raise Refused(f"a tensor that is the same for all samples has the size {value.shape.sizes[at]} at the batch axis")
+            wanted = (*value.shape.sizes[:at], *[1] * len(first.split), *value.shape.sizes[at + 1:]) or (1,)
+            tensors[position] = walk.reshaped(tensors[position], wanted)
+    return tensors, first.outer
+
+
+def outer_after(value, shape):
+    """The `outer` of a value after a change to this shape that keeps the order of its elements."""
+    sizes, axis = shape
+    if value.axis is None:
+        return 1
+    before = math.prod(value.shape.sizes[:value.axis]) * value.outer
+    after = value.rows * math.prod(value.shape.sizes[value.axis + 1:])
+    if axis is None:
+        raise Refused("no axis of the new shape is the batch")
+    new_before, new_after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1:])
+    if not new_before or not new_after or before % new_before or after % new_after or before // new_before * (after // new_after) != sizes[axis]:
+        raise Refused("an axis of the new shape would join parts of different samples")
+    return before // new_before
