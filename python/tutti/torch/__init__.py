@@ -18,6 +18,7 @@ import torch
 from .. import _trainer, errors
 from .graph import Step, Walk, exported
 from .optimizers import Updates
+from .values import Refused
 
 
 def leaves(tree):
@@ -44,7 +45,7 @@ class Trainer:
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
-        self.steps, self.stored, self.versions, self.states_changed = 0, 0, {}, False
+        self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
         optimizer.register_state_dict_pre_hook(lambda *_: this() and this().sync())
@@ -66,6 +67,7 @@ class Trainer:
             self.check_labels(feeds)
             if samples > self.trainer.batch_size:
                 self.trainer.batch_size = samples
+                self.updates.rates = ()     # the trainer is made anew, with the rates of its beginning
             self.push()
             self.updates.follow(self.trainer)
             if self.updates.by_torch:
@@ -113,11 +115,13 @@ class Trainer:
         if not self.states_changed:
             self.sync()
         self.key, self.states_changed = None, False
-        with torch.enable_grad():
-            program = exported(self.module, self.whole.loss, *given)
+        program = self.program(given)
         listed = dict(self.whole.named_parameters(remove_duplicate=False))
         chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
-        self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime)
+        try:
+            self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime)
+        except Refused as refusal:
+            raise errors.UnsupportedError(f"tutti.torch cannot train this module: {refusal}") from None
         self.held = {target: listed[target] for target in self.walk.parameters}
         self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()})
         if self.updates.by_torch:
@@ -127,9 +131,17 @@ class Trainer:
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
                                         optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, len(arrays[0])), **self.options)
         self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
-        self.steps = self.stored = self.updates.load(self.trainer)
+        self.before += self.steps
+        self.steps = self.stored = self.updates.load(self.trainer, self.before)
         self.versions = self.current_versions()
         self.key = key
+
+    def program(self, given):
+        try:
+            with torch.enable_grad():
+                return exported(self.module, self.whole.loss, *given)
+        except Exception as failure:
+            raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples: {failure}") from failure
 
     def arrays_here(self):
         """(tensor of the module, the network's name) of all that the network holds."""

@@ -73,6 +73,16 @@ def bound(target, args, kwargs):
             for position, argument in enumerate(target._schema.arguments)}
 
 
+def used_nodes(graph):
+    """Nodes on which the output depends, or that write."""
+    used = set()
+    for node in reversed(graph.nodes):
+        writes = isinstance(node.target, torch._ops.OpOverload) and name_of(node.target)[1]
+        if node.op == "output" or writes or any(user in used for user in node.users):
+            used.add(node)
+    return used
+
+
 def tensors_in(arguments):
     return [one for one in torch.utils._pytree.tree_leaves(arguments, is_leaf=lambda one: isinstance(one, (Value, Loss))) if isinstance(one, (Value, Loss))]
 
@@ -224,7 +234,7 @@ class Walk:
     def run(self, module, given):
         """Walks a graph; returns the list of its outputs. A node that is refused is noted, and so none that depends on it is tried."""
         env, order, given = {}, {node: position for position, node in enumerate(module.graph.nodes)}, iter(given)
-        aliases, same = {}, {}
+        aliases, same, used = {}, {}, used_nodes(module.graph)
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
@@ -233,15 +243,16 @@ class Walk:
                 env[node] = self.known(found) if isinstance(found, torch.Tensor) else found
             elif node.op == "output":
                 return list(self.values(node.args[0], env)) if not self.refusals else []
-            else:
+            elif node in used:
                 self.node = node
                 if any(before not in env for before in node.all_input_nodes):
                     continue
                 try:
                     env[node] = self.call(module, node, env, aliases, same, order)
-                except (Refused, errors.Error, ValueError, TypeError) as refusal:
-                    what = getattr(node.target, "_schema", None)
-                    self.refusals.append(f"  {line_of(node)}\n    {what.name.replace('::', '.') if what else node.target}: {refusal}")
+                except Exception as refusal:    # noqa: BLE001: arguments of a kind that no one has thought of are refused, too
+                    what, is_own = getattr(node.target, "_schema", None), isinstance(refusal, (Refused, errors.Error))
+                    text = refusal if is_own else f"{type(refusal).__name__}: {refusal}"
+                    self.refusals.append(f"  {line_of(node)}\n    {what.name.replace('::', '.') if what else node.target}: {text}")
                     if not isinstance(refusal, Refused):    # the network keeps its first error
                         return []
         return []

@@ -68,7 +68,7 @@ class Updates:
         self.groups = [(group, members) for group, members in self.groups if members]
         if not self.groups:
             raise errors.InvalidError("the optimizer has none of the module's parameters")
-        self.several, self.rates = len(self.groups) > 1, None
+        self.several, self.rates, self.decay = len(self.groups) > 1, None, self.groups[0][0].get("weight_decay", 0)
         read = READERS.get(type(optimizer))
         self.by_torch, self.reason = read is None, f"{type(optimizer).__name__} is no rule of Tutti's"
         if read is not None:
@@ -106,13 +106,12 @@ class Updates:
     def follow(self, trainer):
         """Sets rates and decays as the groups have them now."""
         now = [(float(group["lr"]), group["weight_decay"]) for group, _ in self.groups]
-        if self.by_torch:
-            if self.rates is None:
-                trainer.learning_rate = 0.0
-            self.rates = now
         if now == self.rates:
             return
-        if self.rates is not None and not self.several and now[0][1] != self.rates[0][1]:
+        if self.by_torch:
+            trainer.learning_rate, self.rates = 0.0, now
+            return
+        if not self.several and now[0][1] != self.decay:
             raise errors.UnsupportedError("weight_decay was changed: give the optimizer two groups, or make the trainer anew")
         trainer.learning_rate = self.base()
         if self.several and self.rates is not None:
@@ -129,21 +128,23 @@ class Updates:
                 if id(one) in self.names and one.requires_grad:
                     yield group, one, self.names[id(one)]
 
-    def load(self, trainer):
-        """Gives the trainer the states of the optimizer, where it has some. Returns the number of its steps."""
-        steps = {int(self.optimizer.state[one]["step"]) for _, one, _ in self.members() if "step" in self.optimizer.state.get(one, {})}
-        if self.by_torch or not any(self.optimizer.state.get(one) for _, one, _ in self.members()):
-            return 0
-        if len(steps) > 1:
-            raise errors.UnsupportedError("the parameters of the optimizer have made different numbers of steps")
-        for state, values in trainer.states.items():
-            for _, one, name in self.members():
-                found = self.optimizer.state[one].get(state)
-                if found is not None:
-                    values[name] = found.detach().cpu().numpy()
-        count = steps.pop() if steps else 1
-        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), "steps": count, "updates": count, "epoch": 0})
-        errors.check(lib.tutti_set_position(trainer.pointer, position))
+    def load(self, trainer, before):
+        """Gives the trainer the states of the optimizer, where it has some, and the number of steps before, by which elements are
+        dropped. Returns the number of the optimizer's steps."""
+        count = 0
+        if not self.by_torch and any(self.optimizer.state.get(one) for _, one, _ in self.members()):
+            steps = {int(self.optimizer.state[one].get("step", 1)) if self.optimizer.state.get(one) else 0 for _, one, _ in self.members()}
+            if len(steps) > 1:
+                raise errors.UnsupportedError("the parameters of the optimizer have made different numbers of steps")
+            count = steps.pop()
+            for state, values in trainer.states.items():
+                for _, one, name in self.members():
+                    found = self.optimizer.state[one].get(state)
+                    if found is not None:
+                        values[name] = found.detach().cpu().numpy()
+        if count or before:
+            position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), "steps": max(before, count), "updates": count, "epoch": 0})
+            errors.check(lib.tutti_set_position(trainer.pointer, position))
         return count
 
     def store(self, trainer, steps):
