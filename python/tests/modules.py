@@ -219,7 +219,7 @@ class ViT(nn.Module):
         return self.head(self.encoder(x)[:, 0])
 
 
-@case((3, 16, 16), ((), 10), rule=adamw)
+@case((3, 16, 16), ((), 10))
 def vit():
     return ViT()
 
@@ -235,8 +235,8 @@ class Siamese(nn.Module):
         self.body = nn.Sequential(nn.Conv2d(1, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(24, 8))
 
     def forward(self, a, b):
-        a, b = self.body(torch.cat([a, b], 0)).chunk(2, 0)
-        return (functional.normalize(a, dim=1) * functional.normalize(b, dim=1)).sum(1)
+        both = functional.normalize(self.body(torch.cat([a, b], 0)), dim=1)
+        return (both[:a.shape[0]] * both[a.shape[0]:]).sum(1)
 
 
 @case((1, 10, 10), (1, 10, 10), ((), "probability"), loss=nn.MSELoss())
@@ -348,7 +348,7 @@ def of_timm(name, size=32, **options):
 
 
 def of_transformers(name, make, *shapes, loss):
-    case(*shapes, loss=loss, name=f"transformers {name}", rule=adamw, batch=3)(make)
+    case(*shapes, loss=loss, name=f"transformers {name}", batch=3)(make)
 
 
 for model, size in (("resnet18", 32), ("resnet26d", 32), ("mobilenetv2_050", 32), ("mobilenetv3_small_050", 32), ("efficientnet_lite0", 32), ("densenet121", 32),

@@ -57,6 +57,8 @@ def line_of(node):
     if not found:
         return "a place that PyTorch does not tell"
     path, line, function, text = (own or found)[-1]
+    if os.path.dirname(path) == os.path.dirname(__file__):
+        return "in the loss"
     return f"{path}:{line}, in {function}: {text.strip()}" if text.strip() else f"{path}:{line}, in {function}"
 
 

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from .values import Loss, Refused, Value, aligned, outer_after
+from .values import Loss, Refused, Value, aligned, multiple_of, outer_after
 
 
 def moved(walk, self, tensor, outer):
@@ -152,15 +152,37 @@ def bounds(size, start, end):
 def slice_(walk, self, dim=0, start=None, end=None, step=1):
     dim = self.shape.counted(dim)
     if dim == self.axis:
-        if start in (None, 0) and step == 1 and walk.shape() == self.shape:
-            return self
-        raise Refused("a part of the batch")
+        return slice_batch(walk, self, start, end, step)
     start, end = bounds(self.shape.sizes[dim], start, end if isinstance(end, int) else None)
     if start >= end:
         raise Refused("an empty part")
     if (start, end, step) == (0, self.shape.sizes[dim], 1):
         return self
     return moved(walk, self, part(walk, self, dim, start, end, step), self.outer)
+
+
+def slice_batch(walk, self, start, end, step):
+    """A part of a batch that torch.cat(..., 0) made of several, as x[:n] or x[n:] with the number of samples n."""
+    start, whole = (0, True) if start in (None, 0) else multiple_of(start, walk.symbol)
+    end, ends = (self.outer * self.rows, True) if isinstance(end, int) and end > 2 ** 60 or end is None else multiple_of(end, walk.symbol)
+    if not whole or not ends or step != 1 or start % self.rows or end % self.rows:
+        raise Refused("a part of the batch")
+    first, last = start // self.rows, end // self.rows
+    if (first, last) == (0, self.outer):
+        return self
+    if not 0 <= first < last <= self.outer:
+        raise Refused("a part of the batch")
+    tensor = walk.op("slice", self.floats, axes=self.axis, starts=first, ends=last)
+    sizes = list(self.sample)
+    sizes[self.axis:self.axis + 1] = [last - first] if last - first > 1 else []
+    return walk.result(walk.reshaped(tensor, sizes), [self], outer=last - first)
+
+
+def broadcast_tensors(walk, tensors):
+    """All with the same shape: what is elementwise broadcasts by itself, so only tensors of equal shapes are left as they are."""
+    if any(value.shape != tensors[0].shape for value in tensors):
+        raise Refused("tensors of different shapes")
+    return list(tensors)
 
 
 def select(walk, self, dim, index):
@@ -374,7 +396,7 @@ OPERATORS = {
     "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
     "detach": detach, "expand": expand, "expand_as": expand, "repeat": repeat, "slice": slice_, "select": select, "narrow": narrow, "split": split,
     "split_with_sizes": split, "chunk": split, "tensor_split": split, "unbind": unbind, "flip": flip, "roll": roll, "cat": cat, "concat": cat,
-    "concatenate": cat, "stack": stack, "pad": pad, "constant_pad_nd": pad, "reflection_pad1d": padded("reflect"), "reflection_pad2d": padded("reflect"),
+    "concatenate": cat, "stack": stack, "broadcast_tensors": broadcast_tensors, "pad": pad, "constant_pad_nd": pad, "reflection_pad1d": padded("reflect"), "reflection_pad2d": padded("reflect"),
     "replication_pad1d": padded("replicate"), "replication_pad2d": padded("replicate"), "pixel_shuffle": shuffle("depth_to_space"),
     "pixel_unshuffle": shuffle("space_to_depth"), "index_select": index_select, "index": index, "gather": gather, "one_hot": one_hot,
 }
