@@ -280,7 +280,7 @@ def bag_of_words():
 
 @case((4, 20), ((), 3), rule=lambda parameters: torch.optim.RMSprop(parameters, 1e-3, momentum=0.5))
 def conv1d():
-    return nn.Sequential(nn.Conv1d(4, 8, 3, padding="same"), nn.BatchNorm1d(8), nn.LeakyReLU(0.1), nn.MaxPool1d(2), nn.Conv1d(8, 8, 3, dilation=2), nn.ELU(),
+    return nn.Sequential(nn.Conv1d(4, 8, 3, padding="same", bias=False), nn.BatchNorm1d(8), nn.LeakyReLU(0.1), nn.MaxPool1d(2), nn.Conv1d(8, 8, 3, dilation=2), nn.ELU(),
                          nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(8, 3))
 
 
@@ -291,8 +291,8 @@ def conv3d():
 
 @case((8, 6, 6), (8, 12, 12), loss=nn.L1Loss(), rule=lambda parameters: torch.optim.NAdam(parameters, 1e-3))
 def norms_and_shuffles():
-    return nn.Sequential(nn.GroupNorm(2, 8), nn.Conv2d(8, 32, 3, padding=1, padding_mode="reflect"), nn.InstanceNorm2d(32, affine=True), nn.Mish(), nn.PixelShuffle(2),
-                         nn.PReLU(8), nn.Conv2d(8, 8, 1), Lambda(lambda x: x * x.softmax(1) + x.std((2, 3), keepdim=True)))
+    return nn.Sequential(nn.Conv2d(8, 32, 3, padding=1, padding_mode="reflect", bias=False), nn.InstanceNorm2d(32, affine=True), nn.Mish(), nn.PixelShuffle(2),
+                         nn.GroupNorm(2, 8), nn.PReLU(8), nn.Conv2d(8, 8, 1), Lambda(lambda x: x * x.softmax(1) + x.std((2, 3), keepdim=True)))
 
 
 @case((10,), ((1,), "probability"), loss=nn.BCEWithLogitsLoss())

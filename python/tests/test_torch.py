@@ -14,7 +14,7 @@ torch.set_num_threads(1)
 
 def small():
     torch.manual_seed(3)
-    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 3))
+    return torch.nn.Sequential(torch.nn.Linear(6, 8, bias=False), torch.nn.BatchNorm1d(8), torch.nn.ReLU(inplace=True), torch.nn.Linear(8, 3))
 
 
 def batches(count, samples=8):

@@ -74,6 +74,7 @@ class Trainer:
                 return self.step_by_torch(feeds)
             loss = self.trainer.step(feeds).loss
         self.steps += 1
+        self.optimizer._opt_called = True   # so that schedulers do not warn
         return loss
 
     def arrays(self, x, y):
@@ -165,6 +166,7 @@ class Trainer:
         """Writes parameters, buffers and the optimizer's states back. state_dict() of the module and the optimizer do it too."""
         if self.key is None or self.steps == self.stored:
             return
+        self.push()
         values = self.trainer.parameters
         with torch.no_grad():
             for tensor, name in self.arrays_here():

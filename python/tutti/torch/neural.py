@@ -105,6 +105,8 @@ def batch_norm(walk, input, weight, bias, running_mean, running_var, training, m
         return fixed_norm(walk, input, weight, bias, values_of(running_mean), values_of(running_var), eps)
     if running_mean is None:
         raise Refused("without running statistics")
+    if input.axis != 0:
+        raise Refused("the batch is not the first axis")
     if momentum == 0:
         raise Refused("momentum 0")
     name = walk.unique(running_mean.target.removeprefix("module.").rsplit(".", 1)[0])
@@ -117,7 +119,7 @@ def batch_norm(walk, input, weight, bias, running_mean, running_var, training, m
         y = layers.batch_norm(walk.reshaped(x, flat), name=name, epsilon=eps, momentum=momentum, weight=weight_tensor, bias=bias_tensor)
         return walk.reshaped(y, shape)
 
-    made = walk.result(per_sample(walk, input, build), [one for one in (input, weight, bias) if one is not None], outer=input.outer)
+    made = walk.result(build(walk.spread(input)) if not input.split else joined_rows(walk, input, build), [one for one in (input, weight, bias) if one is not None], outer=input.outer)
     for buffer, word in ((running_mean, "running_mean"), (running_var, "running_var")):
         if buffer.is_written or buffer.found is not None:
             raise Refused(f"{buffer.target} is used twice")
@@ -125,6 +127,14 @@ def batch_norm(walk, input, weight, bias, running_mean, running_var, training, m
         walk.set_initial(f"{name}.{word}", buffer.values)
         walk.statistics[buffer.target] = f"{name}.{word}"
     return made
+
+
+def joined_rows(walk, input, build):
+    """Rows of a sample have the same statistics, so they are pixels of the channels."""
+    channels, rows, rest = input.shape.sizes[1], input.outer * input.rows, list(input.shape.sizes[2:])
+    x = walk.op("transpose", walk.reshaped(walk.spread(input), (rows, channels, math.prod(rest))), perm=[1, 0, 2])
+    y = walk.op("transpose", build(x), perm=[1, 0, 2])
+    return walk.reshaped(y, input.sample)
 
 
 def fixed_norm(walk, input, weight, bias, mean, variance, eps):
