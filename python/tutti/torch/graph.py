@@ -10,11 +10,15 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
+from .movement import detached
 from .operators import OPERATORS
-from .values import Loss, Refused, Value, shape_of
+from .values import COUNTS, Loss, Refused, Value, multiple_of, same_for_all, shape_of
 
 IGNORED = {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range", "_assert_async.msg"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "rand_like", "randn_like", "dropout", "empty", "empty_like"}
+# What may read numbers that differ from sample to sample because they count samples: x[arange(n)] is such an index.
+REORDER = {"view", "reshape", "unsqueeze", "squeeze", "slice", "select", "expand", "to", "_to_copy", "index", "contiguous", "clone", "alias", "permute", "transpose",
+           "flatten", "broadcast_tensors", "lift_fresh_copy"}
 PLACES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n?\s*(.*)')
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 FOLDER = os.path.dirname(torch.__file__) + os.sep
@@ -294,8 +298,8 @@ class Walk:
             given = self.values((node.args, node.kwargs), env)
         args, kwargs = given
         found = tensors_in((args, kwargs))
-        if name not in RANDOM and not in_place and all(isinstance(one, Value) and one.known is not None for one in found):
-            made = self.computed_now(node, args, kwargs)
+        if name not in RANDOM and not in_place and all(isinstance(one, Value) and (one.known is not None or one.counted) for one in found):
+            made = self.computed_now(node, name, args, kwargs)
             if made is not None:
                 return made
         if name not in OPERATORS:
@@ -303,17 +307,40 @@ class Walk:
         arguments = bound(node.target, args, kwargs)
         return OPERATORS[name](self, **arguments)
 
-    def computed_now(self, node, args, kwargs):
-        """The result of known numbers, by PyTorch itself."""
-        symbolic = [one for one in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(one, SYMBOLIC)]
-        if symbolic and any(shape_of((one,), self.symbol).axis is not None if isinstance(one, torch.SymInt) else True for one in symbolic):
+    def computed_now(self, node, name, args, kwargs):
+        """The result of known numbers, by PyTorch itself. Where the number of samples is among them, it is computed for two of these."""
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs), is_leaf=lambda one: isinstance(one, Value))
+        values = [one for one in leaves if isinstance(one, Value)]
+        if any(isinstance(one, (torch.SymFloat, torch.SymBool)) for one in leaves):
             return None
+        if not any(isinstance(one, torch.SymInt) for one in leaves) and all(one.known is not None for one in values):
+            made = self.called(node, args, kwargs, None)
+            return torch.utils._pytree.tree_map(lambda one: self.known(one) if isinstance(one, torch.Tensor) else one, made)
+        if name not in REORDER and not all(same_for_all(one) for one in values):
+            raise Refused("it computes with the numbers of the samples, counted from the first one")
+        made = {count: self.called(node, args, kwargs, count) for count in COUNTS}
+        metas, (few, many) = node.meta["val"], made.values()
+        if isinstance(few, torch.Tensor):
+            return self.counted(metas, few, many)
+        return [self.counted(*one) for one in zip(metas, few, many)]
+
+    def counted(self, meta, few, many):
+        """A value that is known for each number of samples."""
+        shape = shape_of(meta.shape, self.symbol)
+        if shape.axis is None and torch.equal(few, many):
+            return self.known(few)
+        fill = few.flatten()[0].item() if few.numel() and bool((few == few.flatten()[0]).all()) else None
+        return Value(self, shape, meta.dtype, counted=(few, many), fill=fill)
+
+    def called(self, node, args, kwargs, count):
         def now(one):
-            return one.known if isinstance(one, Value) else int(one.node.expr) if isinstance(one, torch.SymInt) else one
+            if isinstance(one, torch.SymInt):
+                multiple, batched = multiple_of(one, self.symbol)
+                return multiple * (count if batched else 1)
+            return one if not isinstance(one, Value) else one.known if one.known is not None else one.counted[COUNTS.index(count)]
         args, kwargs = torch.utils._pytree.tree_map(now, (tuple(args), dict(kwargs)), is_leaf=lambda one: isinstance(one, Value))
         with torch.no_grad():
-            made = node.target(*args, **{name: torch.device("cpu") if name == "device" else one for name, one in kwargs.items()})
-        return torch.utils._pytree.tree_map(lambda one: self.known(one) if isinstance(one, torch.Tensor) else one, made)
+            return node.target(*args, **{name: torch.device("cpu") if name == "device" else one for name, one in kwargs.items()})
 
     def call_graph(self, node, env):
         """torch.no_grad() and autocast within a module are graphs of their own."""
@@ -326,9 +353,7 @@ class Walk:
         else:
             raise Refused(f"{name} has no form here")
         made = self.run(graph, given)
-        if not enabled and any(one.trains for one in tensors_in(made)):
-            raise Refused("a value under torch.no_grad() depends on parameters")
-        return made
+        return made if enabled else torch.utils._pytree.tree_map(lambda one: detached(self, one) if isinstance(one, Value) else one, made, is_leaf=lambda one: isinstance(one, Value))
 
     # ---------------------------------------------------------------------------------------- writes in place ----
 

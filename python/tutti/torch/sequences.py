@@ -4,7 +4,8 @@ import math
 import torch
 
 from .. import layers
-from .values import Refused, Value
+from .movement import detached
+from .values import Refused, Value, shape_of
 
 
 # ------------------------------------------------------------------------------------------------------ embedding ----
@@ -19,21 +20,22 @@ def embedding(walk, weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
 
 
 def rows_of(walk, weight, indices, rows, padding):
-    """Rows of a table. The row of padding is zeros and has no gradient, which a number outside of the table gives."""
-    if padding is not None:
-        parameter = next((one for one in walk.tied.values() if one.found is weight), None)
-        values = parameter.values if parameter is not None else weight.known
-        if values is None or values[padding].abs().max() > 0 or (parameter is not None and parameter.uses > 1):
-            raise Refused("a padding row that is not zero, or whose table is used elsewhere too")
-        if indices.known is not None:
-            indices = walk.known(torch.where(indices.known == padding, rows, indices.known))
-        else:
-            ids = indices.floats
-            return walk.op("gather", weight.floats, walk.op("where", walk.op("equal", ids, float(padding)), float(rows), ids), axis=0)
+    """Rows of a table. A number outside of the table gives zeros without a gradient, as the row of padding is at first."""
     ids = indices.tensor
-    if indices.varies and ids.dtype == "int32":
-        return walk.op("embedding", ids, weight.floats)
-    return walk.op("gather", weight.floats, ids, axis=0)
+    if padding is None:
+        if indices.varies and ids.dtype == "int32":
+            return walk.op("embedding", ids, weight.floats)
+        return walk.op("gather", weight.floats, ids, axis=0)
+    parameter = next((one for one in walk.tied.values() if one.found is weight), None)
+    stays_zero = parameter is not None and parameter.uses == 1 and not parameter.values[padding].any()
+    ids = indices.floats
+    is_padding = walk.op("equal", ids, float(padding))
+    made = walk.op("gather", weight.floats, walk.op("where", is_padding, float(rows), ids), axis=0)
+    if stays_zero:
+        return made
+    row = Value(walk, shape_of((weight.shape.sizes[1],), walk.symbol), torch.float32,
+                walk.reshaped(walk.op("slice", weight.floats, axes=0, starts=padding, ends=padding + 1), (weight.shape.sizes[1],)), trains=True)
+    return walk.op("where", walk.reshaped(is_padding, (*is_padding.shape, 1)), detached(walk, row).tensor, made)
 
 
 def embedding_bag(walk, weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
@@ -149,4 +151,3 @@ OPERATORS = {
     "embedding": embedding, "embedding_bag": embedding_bag, "_embedding_bag": embedding_bag, "scaled_dot_product_attention": attention,
     "lstm": recurrent("lstm", 2), "gru": recurrent("gru", 1), "rnn_tanh": recurrent("rnn", 1),
 }
-__all__ = ["OPERATORS", "Value"]

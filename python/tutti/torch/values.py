@@ -9,6 +9,9 @@ from typing import NamedTuple
 import torch
 
 
+COUNTS = 2, 5   # numbers of samples for which numbers are computed that depend on them
+
+
 class Refused(Exception):
     """What a node asks for cannot be done."""
 
@@ -54,12 +57,13 @@ def shape_of(sizes, symbol):
 class Value:
     """A tensor of PyTorch's graph: `tensor` in the network, or `known` numbers that depend on nothing.
 
-    varies: it has the batch in the network. Else it is the same for all samples, also if PyTorch has expanded it to a batch.
+    counted: these numbers for each of COUNTS samples, where the number of samples is part of what they are made of. varies: it has the
+    batch in the network. Else it is the same for all samples, also if PyTorch has expanded it to a batch.
     trains: it depends on parameters. fill: the number in all elements. source: names of the inputs that it only reorders."""
 
-    def __init__(self, walk, shape, dtype, tensor=None, *, outer=1, varies=False, trains=False, known=None, fill=None, source=()):
+    def __init__(self, walk, shape, dtype, tensor=None, *, outer=1, varies=False, trains=False, known=None, counted=None, fill=None, source=()):
         self.walk, self.shape, self.dtype, self.made, self.outer = walk, shape, dtype, tensor, outer
-        self.varies, self.trains, self.known, self.fill, self.source = varies, trains, known, fill, source
+        self.varies, self.trains, self.known, self.counted, self.fill, self.source = varies, trains, known, counted, fill, source
 
     @property
     def axis(self):
@@ -72,13 +76,21 @@ class Value:
     @property
     def tensor(self):
         if self.made is None:
-            array = self.known.detach().cpu()
+            array = self.numbers().detach().cpu()
             if array.is_floating_point():
                 array = array.float()
-            elif array.numel() and array.abs().max() > 2 ** 31 - 1 if array.dtype == torch.int64 else False:
+            elif array.dtype == torch.int64 and array.numel() and array.abs().max() > 2 ** 31 - 1:
                 raise Refused("constants do not fit int32")
             self.made = self.walk.network.constant(array.numpy().astype("float32" if array.dtype in (torch.float32, torch.bool) else "int32"))
         return self.made
+
+    def numbers(self):
+        """The known numbers of a sample."""
+        if self.known is not None:
+            return self.known
+        if not same_for_all(self):
+            raise Refused("numbers of samples, counted from the first one")
+        return self.counted[0].unflatten(self.axis, (COUNTS[0], self.rows)).select(self.axis, 0).reshape(self.sample or (1,))
 
     @property
     def floats(self):
@@ -114,6 +126,20 @@ class Value:
     @property
     def is_integer(self):
         return not self.dtype.is_floating_point
+
+
+def same_for_all(value):
+    """Whether known numbers are the same for each sample."""
+    if value.counted is None:
+        return True
+    if value.axis is None or value.outer != 1:
+        return False
+    for count, array in zip(COUNTS, value.counted):
+        array = array.unflatten(value.axis, (count, value.rows))
+        if not torch.equal(array, array.narrow(value.axis, 0, 1).expand_as(array)):
+            return False
+    first = [array.unflatten(value.axis, (count, value.rows)).select(value.axis, 0) for count, array in zip(COUNTS, value.counted)]
+    return torch.equal(*first)
 
 
 class Loss:
