@@ -4,9 +4,7 @@ import math
 import torch
 
 from . import losses
-from .values import Loss, Refused, aligned, shape_of
-
-TYPES = {torch.float32, torch.float64}
+from .values import Loss, Refused, Value, aligned
 
 
 def number(one):
@@ -52,7 +50,6 @@ def sub(walk, self, other, alpha=1):
 
 
 def scaled(walk, value, factor):
-    from .values import Value
     return Value(walk, value.shape, value.dtype, walk.op("scale", value.floats, factor=float(factor)), outer=value.outer, varies=value.varies, trains=value.trains)
 
 
@@ -152,6 +149,13 @@ def where(walk, condition, self, other):
     tensors, outer = aligned(walk, values)
     tensors = iter(tensors)
     return walk.result(walk.op("where", *[float(one) if number(one) else next(tensors) for one in given]), values, outer=outer)
+
+
+def addcmul(walk, self, tensor1, tensor2, value=1):
+    (x, a, b), outer = aligned(walk, [self, tensor1, tensor2])
+    product = walk.op("mul", a, b)
+    product = product if value == 1 else walk.op("scale", product, factor=float(value))
+    return walk.result(walk.op("add", x, product), [self, tensor1, tensor2], outer=outer)
 
 
 def masked_fill(walk, self, mask, value):
@@ -344,11 +348,10 @@ OPERATORS = {
     "leaky_relu": with_attributes("leaky_relu", alpha="negative_slope"), "celu": with_attributes("celu", alpha="alpha"),
     "clamp": clamp, "clip": clamp, "clamp_min": lambda walk, self, min: clamp(walk, self, min=min), "clamp_max": lambda walk, self, max: clamp(walk, self, max=max),
     "hardtanh": hardtanh, "gelu": gelu, "softplus": softplus, "log_sigmoid": log_sigmoid, "rsqrt": rsqrt, "elu": elu, "prelu": prelu, "pow": pow_, "where": where,
-    "masked_fill": masked_fill, "mean": reduction("reduce_mean"), "sum": reduction("reduce_sum"), "amax": reduction("reduce_max"), "amin": reduction("reduce_min"),
+    "masked_fill": masked_fill, "addcmul": addcmul, "mean": reduction("reduce_mean"), "sum": reduction("reduce_sum"), "amax": reduction("reduce_max"), "amin": reduction("reduce_min"),
     "prod": reduction("reduce_prod"), "max": extreme("max", "argmax"), "min": extreme("min", "argmin"), "argmax": argument("argmax"), "argmin": argument("argmin"),
     "var": var, "std": std, "linalg_vector_norm": norm, "norm": norm, "softmax": softmax, "_softmax": softmax, "log_softmax": along("log_softmax"),
     "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "logsumexp": logsumexp, "tril": triangle(0), "triu": triangle(1),
     "matmul": matmul, "mm": matmul, "bmm": matmul, "linear": linear, "addmm": addmm, "baddbmm": addmm, "einsum": einsum,
     "randn_like": random("random_normal"), "rand_like": random("random_uniform"),
 }
-__all__ = ["OPERATORS", "shape_of"]

@@ -15,7 +15,8 @@ from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, multiple_of, same_for_all, shape_of
 
 IGNORED = {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range", "_assert_async.msg"}
-RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "rand_like", "randn_like", "dropout", "empty", "empty_like"}
+RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "rand_like", "randn_like", "dropout", "empty", "empty_like", "new_empty", "empty_strided",
+          "new_empty_strided", "empty_permuted", "exponential", "uniform", "randint_like", "feature_dropout", "alpha_dropout", "rrelu"}
 # What may read numbers that differ from sample to sample because they count samples: x[arange(n)] is such an index.
 REORDER = {"view", "reshape", "unsqueeze", "squeeze", "slice", "select", "expand", "to", "_to_copy", "index", "contiguous", "clone", "alias", "permute", "transpose",
            "flatten", "broadcast_tensors", "lift_fresh_copy"}

@@ -24,12 +24,8 @@ def reshape(walk, self, **_):
 def permuted(walk, self, dims):
     dims = [self.shape.counted(dim) for dim in dims]
     order = [place for dim in dims for place in self.places(dim)]
-    tensor = self.tensor if order == sorted(order) else walk.op("transpose", floats_to_move(self), perm=order)
+    tensor = self.tensor if order == sorted(order) else walk.op("transpose", self.floats, perm=order)
     return moved(walk, self, tensor, self.outer)
-
-
-def floats_to_move(value):
-    return value.floats
 
 
 def transpose(walk, self, dim0=0, dim1=1):
@@ -281,8 +277,6 @@ def cat(walk, tensors, dim=0):
     values = [value for value in tensors if 0 not in value.shape.sizes]
     first = next((value for value in values if value.axis is not None), values[0])
     dim = first.shape.counted(dim)
-    if first.axis is not None:
-        values = [value if value.axis is not None else with_axis(walk, value, first) for value in values]
     if any(value.axis != first.axis for value in values):
         raise Refused("the batch is at different axes of its inputs")
     if dim == first.axis:
@@ -293,10 +287,6 @@ def cat(walk, tensors, dim=0):
     if any((value.outer, value.rows) != (first.outer, first.rows) for value in values):
         raise Refused("its inputs have different batches")
     return walk.result(joined(walk, values, first.place(dim)), values, outer=first.outer)
-
-
-def with_axis(walk, value, like):
-    raise Refused("it joins a tensor without the batch to one with it")
 
 
 def stack(walk, tensors, dim=0):
@@ -358,19 +348,25 @@ def full(walk, size=None, fill_value=0, self=None, dtype=None, **_):
     return made
 
 
+def bernoulli(walk, self, p=None, generator=None):
+    """1 with this probability, else 0: dropout of ones, without its factor."""
+    if not isinstance(p, float) or not 0 < p <= 1:
+        raise Refused("probabilities that are a tensor, or 0")
+    ones = full(walk, fill_value=1)
+    if ones.axis is None:
+        raise Refused("random numbers that are the same for all samples")
+    tensor = walk.op("scale", walk.op("dropout", walk.spread(ones), ratio=1 - p), factor=p)
+    return Value(walk, ones.shape, ones.dtype, tensor, outer=ones.outer, varies=True)
+
+
 def filled(number):
     return lambda walk, **_: full(walk, fill_value=number)
-
-
-def whole(value):
-    """Indices as the network reads them."""
-    return value.tensor
 
 
 def index_select(walk, self, dim, index):
     if index.axis is not None or index.shape.rank != 1:
         raise Refused("indices that differ from sample to sample")
-    return walk.result(walk.op("gather", self.floats, whole(index), axis=self.place(dim)), [self, index], outer=self.outer)
+    return walk.result(walk.op("gather", self.floats, index.tensor, axis=self.place(dim)), [self, index], outer=self.outer)
 
 
 def index(walk, self, indices):
@@ -378,7 +374,7 @@ def index(walk, self, indices):
     used = [dim for dim, one in enumerate(indices) if one is not None]
     if len(used) != 1 or indices[used[0]].axis is not None or indices[used[0]].dtype == torch.bool:
         raise Refused("only indices that are the same for all samples, along one axis")
-    return walk.result(walk.op("gather", self.floats, whole(indices[used[0]]), axis=self.place(used[0])), [self, indices[used[0]]], outer=self.outer)
+    return walk.result(walk.op("gather", self.floats, indices[used[0]].tensor, axis=self.place(used[0])), [self, indices[used[0]]], outer=self.outer)
 
 
 def gather(walk, self, dim, index, sparse_grad=False):
@@ -399,7 +395,8 @@ OPERATORS = {
     **dict.fromkeys(("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"), reshape),
     **dict.fromkeys(("contiguous", "clone", "alias", "lift_fresh_copy", "lift_fresh", "numpy_T_"), same),
     **dict.fromkeys(("new_zeros", "zeros", "zeros_like"), filled(0)), **dict.fromkeys(("new_ones", "ones", "ones_like"), filled(1)),
-    **dict.fromkeys(("full", "new_full", "full_like"), full), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
+    **dict.fromkeys(("full", "new_full", "full_like"), full), "zero": filled(0), "fill": lambda walk, self, value: full(walk, fill_value=value), "bernoulli": bernoulli,
+    **dict.fromkeys(("empty", "empty_like", "new_empty"), filled(math.nan)), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
     "permute": permuted, "transpose": transpose, "swapaxes": lambda walk, self, axis0, axis1: transpose(walk, self, axis0, axis1),
     "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
     "detach": detach, "expand": expand, "expand_as": expand, "repeat": repeat, "slice": slice_, "select": select, "narrow": narrow, "split": split,
@@ -408,4 +405,3 @@ OPERATORS = {
     "replication_pad1d": padded("replicate"), "replication_pad2d": padded("replicate"), "pixel_shuffle": shuffle("depth_to_space"),
     "pixel_unshuffle": shuffle("space_to_depth"), "index_select": index_select, "index": index, "gather": gather, "one_hot": one_hot,
 }
-__all__ = ["OPERATORS", "math"]

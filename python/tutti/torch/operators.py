@@ -1,9 +1,7 @@
 """The table from ATen's operators to Tutti's. A function gets the walk and the operator's arguments by the names of its schema, and
 returns a Value, a list of them, or a Loss. Operators of one line are elementwise; the others stand in the file of their subject."""
-import math
-
 from . import elements, losses, movement, neural, sequences
-from .values import Loss, Refused, aligned
+from .values import Loss, Refused
 
 # Elementwise operators of one tensor: the operation that is the same.
 SAME = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "exp": "exp", "log": "log", "sqrt": "sqrt", "neg": "neg", "abs": "abs",
@@ -36,4 +34,3 @@ def pair(operation):
 
 OPERATORS = {**{name: same(operation) for name, operation in SAME.items()}, **{name: pair(operation) for name, operation in PAIRS.items()},
              **elements.OPERATORS, **movement.OPERATORS, **neural.OPERATORS, **sequences.OPERATORS, **losses.OPERATORS}
-__all__ = ["OPERATORS", "aligned", "math"]
