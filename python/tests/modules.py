@@ -312,11 +312,11 @@ def loss_of_ones_own():
 class Experts(nn.Module):
     def __init__(self):
         super().__init__()
-        self.gate, self.experts, self.out = nn.Linear(8, 3), nn.ModuleList(nn.Linear(8, 6) for _ in range(3)), nn.Linear(6, 2)
+        self.gate, self.branches, self.out = nn.Linear(8, 3), nn.ModuleList(nn.Linear(8, 6) for _ in range(3)), nn.Linear(6, 2)
 
     def forward(self, x):
         weights = self.gate(x).softmax(-1)
-        return self.out((torch.stack([expert(x) for expert in self.experts], 1) * weights.unsqueeze(-1)).sum(1))
+        return self.out((torch.stack([branch(x) for branch in self.branches], 1) * weights.unsqueeze(-1)).sum(1))
 
 
 @case((8,), ((), 2))

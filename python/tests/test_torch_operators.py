@@ -1,0 +1,124 @@
+"""Formulas of PyTorch between two layers, x [samples, 4, 6]: two steps give the losses and parameters that PyTorch gets."""
+import copy
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional  # noqa: E402
+
+from tutti.torch import Trainer  # noqa: E402
+
+table = torch.linspace(-1, 1, 24).reshape(4, 6)
+mask = torch.tensor([[1, 1, 0, 1]] * 4, dtype=torch.bool).tril()
+
+
+def in_place(x):
+    y = x * 2
+    y.add_(1).mul_(0.5)
+    y += x
+    return torch.relu_(y)
+
+
+def windows(x):
+    """Halves of a sample as samples of their own, and back."""
+    y = x.view(x.shape[0], 2, 2, 6).permute(0, 2, 1, 3).reshape(-1, 2, 6)
+    return (y.softmax(-1) @ y.transpose(1, 2)).view(x.shape[0], 2, 2, 2).permute(0, 2, 1, 3).flatten(1)
+
+
+def length_first(x):
+    y = x.transpose(0, 1)
+    return (y * table[:, None]).permute(1, 2, 0).contiguous()
+
+
+def heads(x):
+    """As in nn.MultiheadAttention: heads join the batch, after it."""
+    y = x.transpose(0, 1).reshape(4, x.shape[0] * 2, 3).transpose(0, 1)
+    y = torch.bmm(y.softmax(-1), y.transpose(1, 2))
+    return y.transpose(0, 1).reshape(4, x.shape[0], 8).transpose(0, 1)
+
+
+def own_token(x):
+    return torch.cat([table[:1].expand(x.shape[0], 1, 6), x, torch.zeros(x.shape[0], 2, 6)], 1)
+
+
+FORMULAS = {
+    "in_place": in_place, "windows": windows, "length_first": length_first, "heads": heads, "own_token": own_token,
+    "attention": lambda x: functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None] * 2, is_causal=True),
+    "attention_masked": lambda x: functional.scaled_dot_product_attention(x.unflatten(2, (2, 3)).transpose(1, 2), x.unflatten(2, (2, 3)).transpose(1, 2),
+                                                                          x.unflatten(2, (2, 3)).transpose(1, 2), attn_mask=mask, scale=0.7),
+    "attention_added": lambda x: functional.scaled_dot_product_attention(x, x, x, attn_mask=table[:, :4]),
+    "masked_fill": lambda x: (x @ x.mT).masked_fill(~mask, float("-inf")).softmax(-1),
+    "where": lambda x: torch.where(x > 0.1, x.exp(), table) + (x < -0.2).float() * x.abs(),
+    "detach": lambda x: x * x.detach() + x.detach().sigmoid() * x.sum(1, keepdim=True),
+    "variance": lambda x: (x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True, unbiased=False) + 0.1).sqrt() + x.std(-1, keepdim=True),
+    "extremes": lambda x: x.max(2)[0] + x.min(dim=2).values + x.amax(-1) - torch.maximum(x, -x).sum(-1),
+    "parts": lambda x: torch.cat([x[:, 1:3, ::2], x[:, -2:, :3], x.flip(1)[:, :2, 3:], x.roll(1, 2)[:, 2:, :3]], 1),
+    "pieces": lambda x: torch.stack([one * (number + 1) for number, one in enumerate(x.unbind(1))] * 3, 1) + torch.cat(x.chunk(3, 2)[::-1], 2).repeat(1, 3, 1),
+    "powers": lambda x: x ** 2 + (x ** 2 + 0.5) ** 0.5 + (x.abs() + 0.3) ** 1.7 + 2 ** x + (x ** 2 + 1).rsqrt() - (1 - x) / (x ** 2 + 2),
+    "functions": lambda x: functional.gelu(x, approximate="tanh") + functional.hardswish(x) + functional.elu(x, 0.7) + functional.softsign(x) + functional.logsigmoid(x) + x.clamp(-0.3, 0.4),
+    "rows": lambda x: x[:, [2, 0, 1]] * x.index_select(1, torch.tensor([3, 3, 0])),
+    "gathered": lambda x: x.gather(2, (torch.arange(6) * 5 % 6).expand(x.shape[0], 4, 6)),
+    "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x) + torch.einsum("bij,kj->bik", x, table),
+    "cumsum": lambda x: x.cumsum(1) + x.logsumexp(2, keepdim=True) + torch.tril(x),
+    "norms": lambda x: functional.normalize(x, dim=-1) + functional.layer_norm(x, (4, 6)) + functional.rms_norm(x, (6,)) + functional.group_norm(x, 2),
+    "pooling": lambda x: functional.max_pool1d(x, 3, 2, 1) + functional.avg_pool1d(x, 3, 2, 1, count_include_pad=False) + functional.adaptive_avg_pool1d(x, 3),
+    "pooling2": lambda x: functional.avg_pool2d(x[:, None], 2, 2, ceil_mode=True) * functional.max_pool2d(x[:, None], (2, 2), ceil_mode=True),
+    "resized": lambda x: functional.interpolate(x[:, None], (7, 9), mode="bilinear") + functional.interpolate(x[:, None], (7, 9), mode="nearest")
+                         + functional.interpolate(x[:, None], (7, 9), mode="bilinear", align_corners=True),
+    "padded": lambda x: functional.pad(x, (1, 2, -1, 1), value=0.5) * functional.pad(x, (2, 1), mode="reflect").mean(1, keepdim=True)[:, :, :9],
+    "shuffled": lambda x: functional.pixel_unshuffle(x[:, None], 2) + 0.1 * functional.pixel_shuffle(functional.pixel_unshuffle(x[:, None], 2), 2).mean((2, 3), keepdim=True),
+    "lengths": lambda x: x * (torch.arange(4)[None, :] < x.shape[1] - 1)[:, :, None] + x.shape[2],
+    "types": lambda x: x * (x > 0).to(torch.int64) + (x > 0.5).sum(-1, keepdim=True) / 3 + x.argmax(-1, keepdim=True),
+    "vectors": lambda x: (x @ table[0]) * x.mean(2) + (x * table).sum((1, 2))[:, None],
+    "normal_conv": lambda x: functional.conv1d(x.reshape(x.shape[0] * 2, 2, 6), table[:3, :4].reshape(3, 2, 2), padding=1).view(x.shape[0], 2, 3, 7),
+}
+LOSSES = {
+    "nll": (lambda y, t: functional.nll_loss(y.flatten(1).log_softmax(1), t[1]), 1), "segments": (lambda y, t: functional.cross_entropy(y.transpose(1, 2), t[2]), 1),
+    "smoothed": (lambda y, t: functional.cross_entropy(y.flatten(0, 1), t[2].flatten(), label_smoothing=0.2), 1), "huber": (lambda y, t: functional.huber_loss(y, t[0], delta=0.4), 1),
+    "probabilities": (lambda y, t: functional.cross_entropy(y.flatten(1), t[0].flatten(1).softmax(1)), 1), "kl": (lambda y, t: functional.kl_div(y.log_softmax(2), t[0].softmax(2), reduction="none").mean(), 1),
+    "bce": (lambda y, t: functional.binary_cross_entropy(y.sigmoid(), t[0].sigmoid()), 1), "own": (lambda y, t: ((y - t[0]) ** 2).sum((1, 2)).mean() / 3 + 0.1 * (y.exp() - y).mean() * 2, 1),
+    "soft_margin": (lambda y, t: functional.softplus(-y * t[0].sign()).mean() - 0.5 * functional.l1_loss(y, t[0]), 1),
+}
+
+
+class Between(torch.nn.Module):
+    def __init__(self, formula):
+        super().__init__()
+        self.formula, self.first, self.last = formula, torch.nn.Linear(6, 6), torch.nn.Linear(1, 1)
+
+    def forward(self, x):
+        return self.last(self.formula(self.first(x)).unsqueeze(-1)).squeeze(-1)
+
+
+def agree(module, loss, data):
+    other = copy.deepcopy(module)
+    one, two = (torch.optim.SGD(each.parameters(), 0.1) for each in (module, other))
+    trainer = Trainer(other, loss, two)
+    for x, y in data:
+        one.zero_grad()
+        expected = loss(module(x), y)
+        expected.backward()
+        one.step()
+        assert trainer.step(x, y) == pytest.approx(expected.item(), rel=2e-5, abs=1e-6)
+    for name, value in module.state_dict().items():
+        assert torch.allclose(value, other.state_dict()[name], rtol=1e-4, atol=1e-5), name
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formulas(name):
+    torch.manual_seed(4)
+    warnings.simplefilter("ignore")
+    random = torch.Generator().manual_seed(6)
+    agree(Between(FORMULAS[name]), lambda outputs, targets: (outputs.flatten(1) * targets).mean() + outputs.square().mean(),
+          [(torch.randn(samples, 4, 6, generator=random), torch.randn(samples, 1, generator=random)) for samples in (5, 3)])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(name):
+    torch.manual_seed(4)
+    random = torch.Generator().manual_seed(6)
+    loss, _ = LOSSES[name]
+    agree(torch.nn.Linear(6, 6), loss, [(torch.randn(samples, 4, 6, generator=random), (torch.randn(samples, 4, 6, generator=random), torch.randint(0, 24, (samples,), generator=random),
+                                         torch.randint(0, 6, (samples, 4), generator=random))) for samples in (5, 3)])
