@@ -352,7 +352,7 @@ def of_transformers(name, make, *shapes, loss):
     case(*shapes, loss=loss, name=f"transformers {name}", batch=3)(make)
 
 
-for model in ("resnet18", "mobilenetv3_small_050", "ghostnet_050", "regnetx_002", "convnext_atto", "densenet121"):
+for model in ("resnet18", "mobilenetv3_small_050", "ghostnet_050", "regnetx_002", "convnext_atto"):
     of_timm(model)
 of_timm("swin_tiny_patch4_window7_224", img_size=64, window_size=4, drop_path_rate=0.0, embed_dim=16, depths=(2, 2), num_heads=(2, 2))
 of_timm("poolformer_s12", drop_path_rate=0.0)

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+import tutti  # noqa: E402
 from tutti.torch import Trainer  # noqa: E402
 
 table = torch.linspace(-1, 1, 24).reshape(4, 6)
@@ -58,6 +59,7 @@ FORMULAS = {
     "pieces": lambda x: torch.stack([one * (number + 1) for number, one in enumerate(x.unbind(1))] * 3, 1) + torch.cat(x.chunk(3, 2)[::-1], 2).repeat(1, 3, 1),
     "powers": lambda x: x ** 2 + (x ** 2 + 0.5) ** 0.5 + (x.abs() + 0.3) ** 1.7 + 2 ** x + (x ** 2 + 1).rsqrt() - (1 - x) / (x ** 2 + 2),
     "functions": lambda x: functional.gelu(x, approximate="tanh") + functional.hardswish(x) + functional.elu(x, 0.7) + functional.softsign(x) + functional.logsigmoid(x) + x.clamp(-0.3, 0.4),
+    "bounds": lambda x: (x * (x > 0)).clamp(min=0) + (x * 0).clamp(-1, 0) + functional.relu6(x * 9) + functional.hardtanh(x * 3),
     "rows": lambda x: x[:, [2, 0, 1]] * x.index_select(1, torch.tensor([3, 3, 0])),
     "gathered": lambda x: x.gather(2, (torch.arange(6) * 5 % 6).expand(x.shape[0], 4, 6)),
     "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x) + torch.einsum("bij,kj->bik", x, table),
@@ -113,6 +115,42 @@ def test_formulas(name):
     random = torch.Generator().manual_seed(6)
     agree(Between(FORMULAS[name]), lambda outputs, targets: (outputs.flatten(1) * targets).mean() + outputs.square().mean(),
           [(torch.randn(samples, 4, 6, generator=random), torch.randn(samples, 1, generator=random)) for samples in (5, 3)])
+
+
+class Heads(torch.nn.Module):
+    """PyTorch's attention with a mask of padding, the length first, and a batch normalisation that does not train."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention, self.norm, self.out = torch.nn.MultiheadAttention(6, 2), torch.nn.BatchNorm1d(6), torch.nn.Linear(6, 1)
+        self.norm.running_mean += 0.3
+        self.norm.running_var *= 2
+
+    def forward(self, x):
+        y, weights = self.attention(x.transpose(0, 1), x.transpose(0, 1), x.transpose(0, 1), key_padding_mask=x[:, :, 0] > 0.8)
+        return self.out(self.norm(y.permute(1, 2, 0)).mT).mean((1, 2)) + weights.square().sum((1, 2))
+
+
+def test_heads():
+    torch.manual_seed(4)
+    module, random = Heads(), torch.Generator().manual_seed(6)
+    module.norm.eval()
+    agree(module, lambda outputs, targets: functional.mse_loss(outputs, targets), [(torch.randn(samples, 4, 6, generator=random), torch.randn(samples, generator=random)) for samples in (5, 3)])
+
+
+REFUSED = {
+    "batch mean": lambda x: x - x.mean(0), "batch index": lambda x: x[torch.arange(x.shape[0]), 0], "number of samples": lambda x: x * x.shape[0],
+    "filled with it": lambda x: x + torch.full_like(x, x.shape[0]), "samples in pairs": lambda x: x @ x.T if x.ndim == 2 else (x.flatten(1) @ x.flatten(1).T),
+    "reversed samples": lambda x: x.flip(0), "positions of samples": lambda x: x + torch.arange(x.shape[0])[:, None, None], "half": lambda x: x.half().float(),
+    "a view": lambda x: torch.cat([x, (x[:, :1].mul_(2))], 1), "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    module = Between(lambda x: REFUSED[name](x * 1))
+    with pytest.raises(tutti.UnsupportedError):
+        Trainer(module, functional.mse_loss, torch.optim.SGD(module.parameters(), 0.1)).step(torch.randn(5, 4, 6), torch.randn(5, 4, 6))
 
 
 @pytest.mark.parametrize("name", LOSSES)

@@ -85,14 +85,18 @@ def with_attributes(operation, **names):
 
 
 def clamp(walk, self, min=None, max=None):
+    """At a bound the gradient is that of x, as PyTorch has it; hardtanh's is 0 there."""
     if not all(one is None or number(one) for one in (min, max)):
         raise Refused("bounds that are tensors")
-    attributes = {name: float(one) for name, one in (("min", min), ("max", max)) if one is not None}
-    return walk.result(walk.op("clip", self.floats, **attributes), [self], outer=self.outer)
+    x = self.floats
+    for operation, bound in (("less", min), ("greater", max)):
+        if bound is not None:
+            x = walk.op("where", walk.op(operation, x, float(bound)), float(bound), x)
+    return walk.result(x, [self], outer=self.outer)
 
 
 def hardtanh(walk, self, min_val=-1, max_val=1):
-    return clamp(walk, self, min_val, max_val)
+    return walk.result(walk.op("clip", self.floats, min=float(min_val), max=float(max_val)), [self], outer=self.outer)
 
 
 def gelu(walk, self, approximate="none"):

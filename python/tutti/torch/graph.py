@@ -22,6 +22,8 @@ REORDER = {"view", "reshape", "unsqueeze", "squeeze", "slice", "select", "expand
            "flatten", "broadcast_tensors", "lift_fresh_copy"}
 PLACES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n?\s*(.*)')
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+# Bytes and short integers overflow in PyTorch, and half precision rounds.
+OTHER_TYPES = {torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16}
 FOLDER = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -216,8 +218,10 @@ class Walk:
 
     def result(self, tensor, inputs, *, outer=1, index=None, source=()):
         """The value of the node, computed of these inputs. Its shape is the one that PyTorch's node has."""
-        shape, inputs = self.shape(index), tensors_in(inputs)
-        value = Value(self, shape, self.meta(index).dtype, tensor, outer=outer, varies=any(one.varies for one in inputs),
+        shape, inputs, dtype = self.shape(index), tensors_in(inputs), self.meta(index).dtype
+        if dtype in OTHER_TYPES and not source:
+            raise Refused(f"it computes with {dtype}")
+        value = Value(self, shape, dtype, tensor, outer=outer, varies=any(one.varies for one in inputs),
                       trains=any(one.trains for one in inputs), source=source)
         if value.varies and shape.axis is None:
             raise Refused("it works along the batch: samples are computed apart from each other")
@@ -306,6 +310,9 @@ class Walk:
         if name not in OPERATORS:
             raise Refused("there is no such operator in the table")
         arguments = bound(node.target, args, kwargs)
+        for argument in node.target._schema.arguments:
+            if isinstance(arguments[argument.name], SYMBOLIC) and "int" not in str(argument.type).lower():
+                raise Refused("the number of samples is part of what it computes")
         return OPERATORS[name](self, **arguments)
 
     def computed_now(self, node, name, args, kwargs):
