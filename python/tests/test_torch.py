@@ -109,6 +109,32 @@ def test_frozen_and_shared():
     assert torch.equal(before, two[0].weight)
 
 
+class Lengths(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cells, self.out = torch.nn.Embedding(9, 5), torch.nn.GRU(5, 4, batch_first=True), torch.nn.Linear(4, 3)
+
+    def forward(self, ids):
+        return self.out(self.cells(self.embed(ids))[0].mean(1))
+
+
+def test_larger_batches_and_other_shapes():
+    """The network is made anew, with the rates, groups and states that there were."""
+    torch.manual_seed(3)
+    one, random = Lengths(), torch.Generator().manual_seed(5)
+    two = copy.deepcopy(one)
+    rules = [torch.optim.AdamW([{"params": module.embed.parameters(), "lr": 1e-3}, {"params": [*module.cells.parameters(), *module.out.parameters()]}], lr=1e-2) for module in (one, two)]
+    schedules = [torch.optim.lr_scheduler.ExponentialLR(rule, 0.7) for rule in rules]
+    data = [(torch.randint(0, 9, (samples, length), generator=random), torch.randint(0, 3, (samples,), generator=random)) for samples, length in ((4, 6), (7, 6), (1, 6), (5, 3), (4, 6))]
+    expected = train(one, rules[0], data, schedules[0])
+    trainer, losses = Trainer(two, torch.nn.CrossEntropyLoss(), rules[1]), []
+    for x, y in data:
+        losses.append(trainer.step(x, y))
+        schedules[1].step()
+    assert losses == pytest.approx(expected, rel=1e-4)
+    same(one, two)
+
+
 class Writes(torch.nn.Module):
     """Refused at two places."""
 
