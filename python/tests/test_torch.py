@@ -133,6 +133,9 @@ def test_larger_batches_and_other_shapes():
         schedules[1].step()
     assert losses == pytest.approx(expected, rel=1e-4)
     same(one, two)
+    train(one, rules[0], data)      # by PyTorch again: the recurrent layer has its weights
+    train(two, rules[1], data)
+    same(one, two)
 
 
 class Writes(torch.nn.Module):

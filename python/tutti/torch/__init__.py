@@ -139,7 +139,8 @@ class Trainer:
 
     def program(self, given):
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights")
                 return exported(self.module, self.whole.loss, *given)
         except Exception as failure:
             raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples: {failure}") from failure
