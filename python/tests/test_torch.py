@@ -184,3 +184,30 @@ def test_dropout():
     x, y = torch.ones(16, 4), torch.zeros(16, 2000)
     losses = [trainer.step(x, y) for _ in range(3)]
     assert numpy.allclose(losses, 2.0, atol=0.05) and len(set(losses)) == 3
+
+
+class OwnLoss(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = small()
+
+    def forward(self, x, labels):
+        logits = self.body(x)
+        return {"logits": logits, "loss": torch.nn.functional.cross_entropy(logits, labels)}
+
+
+def test_loss_of_the_module():
+    """The module returns its loss; the norm of gradients is clipped."""
+    one, losses = OwnLoss(), []
+    two = copy.deepcopy(one)
+    rules = [torch.optim.SGD(module.parameters(), 0.5) for module in (one, two)]
+    trainer = Trainer(two, None, rules[1], clip_norm=0.1)
+    for x, y in batches(4):
+        rules[0].zero_grad()
+        loss = one(x, labels=y)["loss"]
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(one.parameters(), 0.1)
+        rules[0].step()
+        losses.append(loss.item())
+        assert trainer.step({"x": x, "labels": y}) == pytest.approx(loss.item(), rel=1e-4)
+    same(one, two)

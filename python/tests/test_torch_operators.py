@@ -142,7 +142,7 @@ REFUSED = {
     "batch mean": lambda x: x - x.mean(0), "batch index": lambda x: x[torch.arange(x.shape[0]), 0], "number of samples": lambda x: x * x.shape[0],
     "filled with it": lambda x: x + torch.full_like(x, x.shape[0]), "samples in pairs": lambda x: x @ x.T if x.ndim == 2 else (x.flatten(1) @ x.flatten(1).T),
     "reversed samples": lambda x: x.flip(0), "positions of samples": lambda x: x + torch.arange(x.shape[0])[:, None, None], "half": lambda x: x.half().float(),
-    "a view": lambda x: torch.cat([x, (x[:, :1].mul_(2))], 1), "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
+    "a view": lambda x: (x[:, :1].mul_(2), x)[1], "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
 }
 
 
