@@ -251,8 +251,8 @@ static tutti_status find_other(struct import *import, const struct signature *si
     return status;
 }
 
-/* What becomes of an initialiser that was computed from parameters. Of those of one number, only RESTORED ones can
- * train (find_numbers() in trained.c). */
+/* What becomes of an initialiser that was computed from parameters. An initialiser of one number trains
+ * only if it is RESTORED (find_numbers() in trained.c). */
 struct decision {
     enum {
         UNUSED,     /* no node reads it */

@@ -140,7 +140,7 @@ class Network(Handle):
 
     @property
     def outputs(self):
-        """Those that were named or given to output(), else the last layer's."""
+        """The outputs that were named or given to output(); if there are none, that of the last layer."""
         return list(self.named) if self.named else [self.last] if self.last else []
 
     @property

@@ -82,7 +82,7 @@ class Parameters(Mapping):
 
 
 class Gradients(Parameters):
-    """The gradients of the last step or backward(): means over the batch. Those of backward() can be changed before apply()."""
+    """The gradients of the last step or backward(): means over the batch. After backward() they can be changed, until apply()."""
     get, set, trained_only = lib.tutti_get_gradient, lib.tutti_set_gradient, True
 
 

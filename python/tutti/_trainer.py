@@ -69,7 +69,7 @@ class Trainer(Handle):
             if loss in SIMPLE and (loss not in CLASSES or len(shape) == 1):
                 loss = SIMPLE[loss]
             elif not hasattr(layers, loss):
-                raise ValueError(f"there is no loss {loss!r}: it is one of cross_entropy, mse, bce_with_logits, nll, l1, huber")
+                raise ValueError(f"the loss {loss!r} is not known: it is one of cross_entropy, mse, bce_with_logits, nll, l1, huber")
             else:
                 wanted = (shape[1:], "int32") if loss in CLASSES else (shape, "float32")
                 there = self.network.inputs.get("targets")

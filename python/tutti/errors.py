@@ -7,7 +7,7 @@ class Error(Exception):
     status, name = None, None
 
 
-# Those of Python that callers of other libraries expect.
+# The exceptions of Python that callers of other libraries expect.
 BASES = {"INVALID": (ValueError,), "SHAPE": (ValueError,), "NO_MEMORY": (MemoryError,), "FILE": (OSError,), "FORMAT": (ValueError,),
          "MISMATCH": (ValueError,), "NOT_FINITE": (ArithmeticError,), "UNSUPPORTED": (NotImplementedError,)}
 

@@ -32,7 +32,7 @@ def added(walk, one, other, factor=1):
     for part, by in ((one, 1), (other, factor)):
         if isinstance(part, Value):
             if part.varies or part.shape.rank:
-                raise Refused("a loss plus a tensor that is no loss")
+                raise Refused("a loss plus a tensor that is not a loss")
             part = loss(layers.mean(walk.reshaped(walk.op("where", walk.like_of(), part.floats, part.floats), [])), None)
         elif not isinstance(part, Loss):
             raise Refused("a loss plus a number")
