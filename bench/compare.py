@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Times the same step in Tutti and in its peers, in turns, so that all meet the same machine. The peers are PyTorch, as NCHW and
-as channels_last, and in inference onnxruntime; the best of them by its median counts. A line per network:
+"""Times the same step in Tutti and in its peers, in turns, so that all meet the same machine. The peers are PyTorch as NCHW, as
+channels_last and as channels_last by torch.compile(), and in inference onnxruntime and OpenVINO; the best of them by its median
+counts. A line per network:
 
     ms          the shortest step of all turns, and the median of the turns' medians
     MiB         a training step's memory: what Tutti allocates on the device, PyTorch's peak (see turn.py)
@@ -33,7 +34,8 @@ DEMANDED = {
 # Least speeds on a GPU.
 DEMANDED_OF_GPUS = {"fp32": {("train", "resnet50", 128): 0.7}, "tf32": {("train", "resnet50", 128): 0.5},
                     "bf16": {("train", "resnet50", 128): 0.5}, "fp16": {}}
-CONTENDERS = {"train": ["nchw", "nhwc", "tutti"], "infer": ["nchw", "nhwc", "onnxruntime", "tutti"]}
+EXPORTED = ["onnxruntime", "openvino"]  # peers that read an ONNX file: inference in fp32 on the CPU
+CONTENDERS = {"train": ["nchw", "nhwc", "compiled", "tutti"], "infer": ["nchw", "nhwc", "compiled", *EXPORTED, "tutti"]}
 HOPELESS = 1.3  # a peer that is slower than the best one by this in the first round sits out the others
 
 
@@ -58,7 +60,7 @@ def summary(turns):
 
 
 def compare(arguments, mode, model, batch):
-    contenders = [c for c in CONTENDERS[mode] if c != "onnxruntime" or (arguments.peer_device, arguments.precision) == ("cpu", "fp32")]
+    contenders = [c for c in CONTENDERS[mode] if c not in EXPORTED or (arguments.peer_device, arguments.precision) == ("cpu", "fp32")]
     turns = {contender: [] for contender in contenders + [c for c in arguments.also if model in turn.TINYGRAD]}
     taking_part = list(turns)
     for number in range(arguments.rounds):
@@ -98,7 +100,7 @@ def text(row):
 
 def machine(arguments):
     name = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("torch", "onnxruntime"))
+    versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("torch", "onnxruntime", "openvino"))
     if arguments.peer_device == "cuda":
         import torch
         name = f"{torch.cuda.get_device_name()}, {name}"

@@ -94,11 +94,13 @@ def make_torch(arguments):
     network, inputs = networks.make(arguments.model).to(arguments.peer_device), torch.randn(shape, device=arguments.peer_device)
     targets = torch.randint(0, networks.default_classes(arguments.model), (arguments.batch, *networks.target_shape(arguments.model)),
                             device=arguments.peer_device)
-    if arguments.contender == "nhwc":
+    if arguments.contender != "nchw":
         network = network.to(memory_format=torch.channels_last)
         inputs = inputs.contiguous(memory_format=torch.channels_last)
     network.train(arguments.mode == "train")
     optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, fused=True)
+    if arguments.contender == "compiled":
+        network = torch.compile(network)
 
     def train():
         optimizer.zero_grad(set_to_none=True)
@@ -131,18 +133,36 @@ def import_onnxruntime(_):
     import onnxruntime  # noqa: F401
 
 
-def make_onnxruntime(arguments):
+def exported(arguments):
+    """The network's ONNX file, written where there is none yet, and random samples for its input."""
     import numpy
-    import onnxruntime
     path = ONNX / f"{arguments.model}_{arguments.batch}.onnx"
     if not path.exists():
         subprocess.run([sys.executable, *sys.argv, "--export", str(path)], stdout=sys.stderr, check=True)
+    shape = (arguments.batch, *networks.sample_shape(arguments.model))
+    return str(path), {"x": numpy.random.default_rng(0).standard_normal(shape, dtype=numpy.float32)}
+
+
+def make_onnxruntime(arguments):
+    import onnxruntime
+    path, inputs = exported(arguments)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = arguments.threads, 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    shape = (arguments.batch, *networks.sample_shape(arguments.model))
-    inputs = {"x": numpy.random.default_rng(0).standard_normal(shape, dtype=numpy.float32)}
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return lambda: session.run(None, inputs)
+
+
+def import_openvino(_):
+    import openvino  # noqa: F401
+
+
+def make_openvino(arguments):
+    import openvino
+    path, inputs = exported(arguments)
+    network = openvino.Core().compile_model(path, "CPU", {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32",
+                                                          "INFERENCE_NUM_THREADS": arguments.threads})
+    request = network.create_infer_request()
+    return lambda: request.infer(inputs)
 
 
 def import_tinygrad(arguments):
@@ -264,8 +284,8 @@ def run_tutti(arguments):
             "memory": line["device_memory_bytes"], "first": line.get("first_step_s")}
 
 
-PEERS = {"nchw": (import_torch, make_torch), "nhwc": (import_torch, make_torch),
-         "onnxruntime": (import_onnxruntime, make_onnxruntime),
+PEERS = {**{way: (import_torch, make_torch) for way in ("nchw", "nhwc", "compiled")},
+         "onnxruntime": (import_onnxruntime, make_onnxruntime), "openvino": (import_openvino, make_openvino),
          **{f"tinygrad-{device}": (import_tinygrad, make_tinygrad) for device in ("clang", "cl")}}
 TINYGRAD = ("resnet18", "lenet", "mlp")
 
