@@ -46,6 +46,33 @@ TUTTI_API tutti_status tutti_get_state(
 TUTTI_API tutti_status tutti_set_state(
     tutti_trainer *trainer, const char *parameter, const char *state, const float *values, int64_t count);
 
+/* What a view shows. */
+typedef enum tutti_view_kind {
+    TUTTI_VIEW_PARAMETER, /* a parameter or running statistic */
+    TUTTI_VIEW_GRADIENT,  /* a gradient that tutti_backward() keeps */
+    TUTTI_VIEW_STATE,     /* one of the optimizer's states */
+} tutti_view_kind;
+/* The trainer's own numbers, on the host: a program reads and writes them in place, without a copy of its own. */
+typedef struct tutti_view {
+    size_t size; /* sizeof(tutti_view); set it before the call */
+    tutti_view_kind kind;
+    const char *name; /* of the parameter, until the network is freed */
+    float *values;    /* in PyTorch's order; the trainer's */
+    int64_t count;    /* of values */
+    tutti_shape shape;
+    uint64_t generation; /* counts changes of all parameters: unless it has grown, the numbers are the same */
+} tutti_view;
+/* Open a view: of a parameter, of its gradient, or of a state by its name (tutti_state_name). If a device has newer
+ * numbers, they are copied to the host first. Until the view is closed, every call that computes, saves or loads with
+ * this trainer is refused with TUTTI_INVALID; several views may be open, also two of the same numbers.
+ * Errors: TUTTI_INVALID if there is no such parameter, gradient or state; TUTTI_DEVICE_LOST. */
+TUTTI_API tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view);
+TUTTI_API tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti_view *view);
+TUTTI_API tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view);
+/* Closes a view, whose values must not be used any more. `changed`: the program has written to them; with several
+ * ranks, all write the same. Freeing the trainer closes all. Errors: TUTTI_INVALID if it is not open. */
+TUTTI_API tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed);
+
 /* How far a training has come. */
 typedef struct tutti_position {
     size_t size;   /* sizeof(tutti_position); set it before the call */

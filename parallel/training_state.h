@@ -19,6 +19,7 @@ struct training_state {
     float rate;
     bool resumed;   /* the next fit goes on from `position` instead of beginning */
     bool in_fit;    /* a fit or a test of rates runs: nothing else may train or set the position */
+    int views;      /* that are open, see tutti_view */
     int depth;      /* of nested runs: a callback of one may evaluate */
     atomic_int run; /* enum run_state */
 };

@@ -19,7 +19,8 @@ tutti_status tutti_set_gradient(tutti_trainer *trainer, const char *name, const 
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    TRY(trainer_find_trained(trainer, name, values, count, &parameter));
+    TRY(trainer_find_trained(trainer, name, &parameter));
+    TRY(trainer_check_array(parameter, values, count));
     const struct kept_gradients *kept = &trainer->last.kept;
     if (!kept->valid || kept->applied)
         FAIL(TUTTI_INVALID, "there are no gradients to be applied: call tutti_backward() first");
@@ -66,46 +67,30 @@ const char *tutti_state_name(const tutti_trainer *trainer, int position)
                                                             : NULL;
 }
 
-/* Gives the master copy of a state of a parameter. */
-static tutti_status find_state(
-    tutti_trainer *trainer, const char *name, const char *state, const void *values, int64_t count, float **found)
+tutti_status tutti_get_state(tutti_trainer *trainer, const char *name, const char *state, float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    int number = 0;
-    if (!state) FAIL(TUTTI_INVALID, "the state's name is NULL: pass one of tutti_state_name()");
-    TRY(trainer_find_trained(trainer, name, values, count, &parameter));
-    const char *one = tutti_state_name(trainer, 0);
-    while (one && strcmp(one, state) != 0) one = tutti_state_name(trainer, ++number);
-    if (!one)
-        FAIL(TUTTI_INVALID, "%s has no state '%s': tutti_state_name() lists them",
-            tutti_optimizer_name(trainer->optimizer.kind), state);
-    TRY(trainer_use_ema(trainer, false));
-    TRY(newest_to_host(trainer));
-    TRY(parameters_make_states(&trainer->store));
-    *found = parameters_master(&trainer->store).states[number] + parameter->offset;
+    float *found = NULL;
+    TRY(trainer_find_state(trainer, name, state, &parameter, &found));
+    TRY(trainer_check_array(parameter, values, count));
+    memcpy(values, found, (size_t)count * sizeof(float));
 done:
     return status;
 }
 
-tutti_status tutti_get_state(
-    tutti_trainer *trainer, const char *parameter, const char *state, float *values, int64_t count)
-{
-    float *found = NULL;
-    const tutti_status status = find_state(trainer, parameter, state, values, count, &found);
-    if (status == TUTTI_OK) memcpy(values, found, (size_t)count * sizeof(float));
-    return status;
-}
-
 tutti_status tutti_set_state(
-    tutti_trainer *trainer, const char *parameter, const char *state, const float *values, int64_t count)
+    tutti_trainer *trainer, const char *name, const char *state, const float *values, int64_t count)
 {
+    tutti_status status;
+    const struct parameter *parameter = NULL;
     float *found = NULL;
-    const tutti_status status = find_state(trainer, parameter, state, values, count, &found);
-    if (status != TUTTI_OK) return status;
+    TRY(trainer_find_state(trainer, name, state, &parameter, &found));
+    TRY(trainer_check_array(parameter, values, count));
     memcpy(found, values, (size_t)count * sizeof(float));
     parameters_changed(&trainer->store);
-    return TUTTI_OK;
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ position ---- */

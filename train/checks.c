@@ -10,7 +10,15 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
         return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
     if (trains && !trainer->options.trains)
         return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    return forked_check();
+    const tutti_status status = trainer_check_views(trainer);
+    return status == TUTTI_OK ? forked_check() : status;
+}
+
+tutti_status trainer_check_views(const tutti_trainer *trainer)
+{
+    if (trainer->state.views == 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "views of this trainer are open (%d): call tutti_view_close() for each of them first",
+        trainer->state.views);
 }
 
 tutti_status trainer_check_not_in_fit(const tutti_trainer *trainer, const char *call)

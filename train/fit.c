@@ -224,6 +224,13 @@ static void set_rate(const struct fit *fit)
         &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), state->position.plateau.reductions);
 }
 
+/* Takes the next batch, unless a callback has left a view open. */
+static tutti_status next_batch(const tutti_trainer *trainer, struct batches *batches, struct batch *batch)
+{
+    const tutti_status status = trainer_check_views(trainer);
+    return status == TUTTI_OK ? batches_next(batches, batch) : status;
+}
+
 /* Does the remaining steps of the epoch, or fewer if cancelled or if enough steps are done. */
 static tutti_status train_epoch(struct fit *fit)
 {
@@ -246,7 +253,7 @@ static tutti_status train_epoch(struct fit *fit)
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch;
         const double start = clock_seconds();
-        const struct vote ready = vote_of(batches_next(batches, &batch));
+        const struct vote ready = vote_of(next_batch(trainer, batches, &batch));
         trainer->report.waited += clock_seconds() - start;
         if (!vote_fails(&ready) && batch.global_samples == 0) break;
         struct batch next;

@@ -10,48 +10,95 @@
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/checks.h"
+#include "tutti_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status find(
-    tutti_trainer *trainer, const char *name, const void *values, int64_t count, const struct parameter **parameter)
+static tutti_status find(tutti_trainer *trainer, const char *name, const struct parameter **parameter)
 {
-    if (!trainer || !name || !values)
-        return fail(TUTTI_INVALID, "the trainer, the parameter's name or the array is NULL: pass all");
+    if (!trainer || !name) return fail(TUTTI_INVALID, "the trainer or the parameter's name is NULL: pass both");
     *parameter = network_find(trainer->network, name);
     if (!*parameter)
         return fail(TUTTI_INVALID, "the network has no parameter '%s': tutti_parameter_info() lists them", name);
-    if ((*parameter)->elements != count)
-        return fail(TUTTI_INVALID,
-            "'%s' has %lld elements, but the array has %lld: pass an array of the parameter's size", name,
-            (long long)(*parameter)->elements, (long long)count);
     return forked_check();
 }
 
-tutti_status trainer_find_trained(
-    tutti_trainer *trainer, const char *name, const void *values, int64_t count, const struct parameter **parameter)
+tutti_status trainer_check_array(const struct parameter *parameter, const float *values, int64_t count)
 {
-    const tutti_status status = find(trainer, name, values, count, parameter);
+    if (!values) return fail(TUTTI_INVALID, "the array for '%s' is NULL: pass one", parameter->name);
+    if (parameter->elements == count) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "'%s' has %lld elements, but the array has %lld: pass an array of the parameter's size",
+        parameter->name, (long long)parameter->elements, (long long)count);
+}
+
+tutti_status trainer_find_trained(tutti_trainer *trainer, const char *name, const struct parameter **parameter)
+{
+    const tutti_status status = find(trainer, name, parameter);
     if (status != TUTTI_OK || (*parameter)->kind == PARAMETER_TRAINED) return status;
     return fail(TUTTI_INVALID, "'%s' is %s: it has no gradient", name,
         (*parameter)->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
 }
 
-static float *values_of(const tutti_trainer *trainer, const struct parameter *parameter)
+tutti_status trainer_find_parameter(
+    tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values)
 {
+    tutti_status status;
+    TRY(find(trainer, name, parameter));
+    TRY(trainer_use_ema(trainer, false));
+    TRY(newest_to_host(trainer));
     const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
-    return parameter_in(parameter, &arenas);
+    *values = parameter_in(*parameter, &arenas);
+done:
+    return status;
+}
+
+tutti_status trainer_find_gradient(
+    tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values)
+{
+    tutti_status status;
+    TRY(trainer_find_trained(trainer, name, parameter));
+    if (!trainer->last.kept.valid) FAIL(TUTTI_INVALID, "no gradients are kept: call tutti_backward() first");
+    *values = trainer->last.kept.sums + (*parameter)->offset;
+done:
+    return status;
+}
+
+tutti_status trainer_find_state(
+    tutti_trainer *trainer, const char *name, const char *state, const struct parameter **parameter, float **values)
+{
+    tutti_status status;
+    int number = 0;
+    if (!state) FAIL(TUTTI_INVALID, "the state's name is NULL: pass one of tutti_state_name()");
+    TRY(trainer_find_trained(trainer, name, parameter));
+    const char *one = tutti_state_name(trainer, 0);
+    while (one && strcmp(one, state) != 0) one = tutti_state_name(trainer, ++number);
+    if (!one)
+        FAIL(TUTTI_INVALID, "%s has no state '%s': tutti_state_name() lists them",
+            tutti_optimizer_name(trainer->optimizer.kind), state);
+    TRY(trainer_use_ema(trainer, false));
+    TRY(newest_to_host(trainer));
+    TRY(parameters_make_states(&trainer->store));
+    *values = parameters_master(&trainer->store).states[number] + (*parameter)->offset;
+done:
+    return status;
+}
+
+void trainer_parameter_changed(tutti_trainer *trainer, const struct parameter *parameter)
+{
+    if (parameter->kind == PARAMETER_TRAINED)
+        parameters_begin_ema(&trainer->store, parameter->offset, parameter->elements);
+    parameters_changed(&trainer->store);
 }
 
 tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_use_ema(trainer, false));
-    TRY(newest_to_host(trainer));
-    memcpy(values, values_of(trainer, parameter), (size_t)count * sizeof(float));
+    float *found = NULL;
+    TRY(trainer_find_parameter(trainer, name, &parameter, &found));
+    TRY(trainer_check_array(parameter, values, count));
+    memcpy(values, found, (size_t)count * sizeof(float));
 done:
     return status;
 }
@@ -60,12 +107,11 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    TRY(find(trainer, name, values, count, &parameter));
-    TRY(trainer_use_ema(trainer, false));
-    TRY(newest_to_host(trainer));
-    memcpy(values_of(trainer, parameter), values, (size_t)count * sizeof(float));
-    if (parameter->kind == PARAMETER_TRAINED) parameters_begin_ema(&trainer->store, parameter->offset, count);
-    parameters_changed(&trainer->store);
+    float *found = NULL;
+    TRY(trainer_find_parameter(trainer, name, &parameter, &found));
+    TRY(trainer_check_array(parameter, values, count));
+    memcpy(found, values, (size_t)count * sizeof(float));
+    trainer_parameter_changed(trainer, parameter);
 done:
     return status;
 }
@@ -97,7 +143,8 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    TRY(trainer_find_trained(trainer, name, values, count, &parameter));
+    TRY(trainer_find_trained(trainer, name, &parameter));
+    TRY(trainer_check_array(parameter, values, count));
     if (trainer->last.kept.valid) {
         memcpy(values, trainer->last.kept.sums + parameter->offset, (size_t)count * sizeof(float));
         return TUTTI_OK;
@@ -117,7 +164,8 @@ done:
 
 tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint)
 {
-    tutti_status status = newest_to_host(trainer);
+    tutti_status status = trainer_check_views(trainer);
+    if (status == TUTTI_OK) status = newest_to_host(trainer);
     if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,

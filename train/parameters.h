@@ -6,9 +6,19 @@
 
 struct tutti_trainer;
 
-/* Finds a parameter that trains, for a call of the caller with an array of `count` floats. */
-tutti_status trainer_find_trained(struct tutti_trainer *trainer, const char *name, const void *values, int64_t count,
-    const struct parameter **parameter);
+/* Find a parameter by its name, one that trains for trainer_find_trained(). `values` is where its numbers, its kept
+ * gradient or its state are on the host, which has the newest then. */
+tutti_status trainer_find_trained(struct tutti_trainer *trainer, const char *name, const struct parameter **parameter);
+tutti_status trainer_find_parameter(
+    struct tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values);
+tutti_status trainer_find_gradient(
+    struct tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values);
+tutti_status trainer_find_state(struct tutti_trainer *trainer, const char *name, const char *state,
+    const struct parameter **parameter, float **values);
+/* Checks that an array of the caller's has the parameter's size. */
+tutti_status trainer_check_array(const struct parameter *parameter, const float *values, int64_t count);
+/* Declares that the caller has changed a parameter. */
+void trainer_parameter_changed(struct tutti_trainer *trainer, const struct parameter *parameter);
 /* Gives the training as a checkpoint, with the newest values on the host. `ema`, for files: if the parameters have an
  * EMA, it is the weights, and the trained parameters are a state. Otherwise the weights are the trained parameters. */
 tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint);

@@ -367,6 +367,88 @@ START_TEST(half_precision_scales)
 }
 END_TEST
 
+/* Numbers that are written in place are those of the copying calls: parameters with an average, states and gradients,
+ * of one device and of two. */
+START_TEST(views_are_the_numbers)
+{
+    struct session copied, viewed;
+    const char *const devices = _i % 2 ? "0,1" : "0";
+    float values[BIASES];
+    session_open(&copied, devices, trainings[_i / 2].kind, &trainings[_i / 2].training);
+    session_open(&viewed, devices, trainings[_i / 2].kind, &trainings[_i / 2].training);
+    for (int step = 0; step < STEPS; step++) {
+        const char *const state = tutti_state_name(copied.trainer, 0);
+        tutti_view view = { .size = sizeof(view) };
+        ASSERT_OK(tutti_get_parameter(copied.trainer, "conv.bias", values, BIASES));
+        ASSERT_OK(tutti_view_parameter(viewed.trainer, "conv.bias", &view));
+        ck_assert_int_eq(view.count, BIASES);
+        ck_assert_int_eq(view.shape.rank, 1);
+        ck_assert_mem_eq(view.values, values, sizeof(values));
+        for (int i = 0; i < BIASES; i++) values[i] = view.values[i] = 0.1f * (float)(i + step);
+        ASSERT_OK(tutti_set_parameter(copied.trainer, "conv.bias", values, BIASES));
+        ASSERT_OK(tutti_view_close(viewed.trainer, &view, true));
+        ASSERT_OK(tutti_get_state(copied.trainer, "conv.bias", state, values, BIASES));
+        ASSERT_OK(tutti_view_state(viewed.trainer, "conv.bias", state, &view));
+        ck_assert_mem_eq(view.values, values, sizeof(values));
+        for (int i = 0; i < BIASES; i++) view.values[i] = values[i] /= 2;
+        ASSERT_OK(tutti_set_state(copied.trainer, "conv.bias", state, values, BIASES));
+        ASSERT_OK(tutti_view_close(viewed.trainer, &view, true));
+        ASSERT_OK(backward(&copied, step, NULL));
+        ASSERT_OK(backward(&viewed, step, NULL));
+        ASSERT_OK(tutti_get_gradient(copied.trainer, "conv.bias", values, BIASES));
+        ASSERT_OK(tutti_view_gradient(viewed.trainer, "conv.bias", &view));
+        ck_assert_mem_eq(view.values, values, sizeof(values));
+        for (int i = 0; i < BIASES; i++) view.values[i] = values[i] *= 3;
+        ASSERT_OK(tutti_set_gradient(copied.trainer, "conv.bias", values, BIASES));
+        ASSERT_OK(tutti_view_close(viewed.trainer, &view, true));
+        ASSERT_OK(tutti_apply(copied.trainer));
+        ASSERT_OK(tutti_apply(viewed.trainer));
+    }
+    same_bytes(&copied, &viewed);
+    session_close(&copied);
+    session_close(&viewed);
+}
+END_TEST
+
+static int leave_a_view_open(void *user, const tutti_progress *progress)
+{
+    tutti_view view = { .size = sizeof(view) };
+    (void)progress;
+    ASSERT_OK(tutti_view_parameter(user, "conv.bias", &view));
+    return 0;
+}
+
+START_TEST(open_views_stop_the_training)
+{
+    struct session session;
+    tutti_view view = { .size = sizeof(view) }, other = { .size = sizeof(other) };
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    tutti_trainer *t = session.trainer;
+    fails_with(tutti_view_parameter(t, "none", &view), TUTTI_INVALID, "no parameter 'none'");
+    fails_with(tutti_view_gradient(t, "conv.bias", &view), TUTTI_INVALID, "tutti_backward() first");
+    fails_with(tutti_view_state(t, "conv.bias", "exp_avg", &view), TUTTI_INVALID, "no state");
+    fails_with(tutti_view_close(t, &view, true), TUTTI_INVALID, "not open");
+    train(&session, 0);
+    ASSERT_OK(tutti_view_parameter(t, "conv.bias", &view));
+    const uint64_t generation = view.generation;
+    ASSERT_OK(tutti_view_parameter(t, "conv.bias", &other));
+    fails_with(tutti_train_step(t, FEED_PAIR(images, labels), STEP_SAMPLES, NULL), TUTTI_INVALID, "open (2)");
+    fails_with(tutti_evaluate(t, FEED_PAIR(images, labels), STEP_SAMPLES, NULL), TUTTI_INVALID, "open (2)");
+    fails_with(tutti_save_weights(t, "never.safetensors"), TUTTI_INVALID, "open (2)");
+    ASSERT_OK(tutti_view_close(t, &other, false));
+    fails_with(tutti_view_close(t, &other, false), TUTTI_INVALID, "not open");
+    ASSERT_OK(tutti_view_close(t, &view, false));
+    train(&session, 1);
+    ASSERT_OK(tutti_view_parameter(t, "conv.bias", &view));
+    ck_assert_uint_gt(view.generation, generation);
+    ASSERT_OK(tutti_view_close(t, &view, false));
+    fails_with(tutti_fit(t, FEED_PAIR(images, labels), SAMPLES,
+                   &(tutti_fitting) { .epochs = 1, .progress = leave_a_view_open, .user = t }),
+        TUTTI_INVALID, "open (1)");
+    session_close(&session);
+}
+END_TEST
+
 START_TEST(wrong_calls_are_reported)
 {
     struct session session;
@@ -409,6 +491,8 @@ Suite *suite_between(void)
     add_cases(cases, devices_fail_in_backward, 2);
     add_cases(cases, not_a_number_keeps_nothing, 2);
     add_cases(cases, half_precision_scales, 2);
+    add_cases(cases, views_are_the_numbers, 2 * TRAININGS);
+    tcase_add_test(cases, open_views_stop_the_training);
     tcase_add_test(cases, wrong_calls_are_reported);
     return suite;
 }
