@@ -1,10 +1,10 @@
 /* tutti_import_onnx(): reads a file, checks it as a whole, and adds the layers of its nodes to a network. */
-#include "onnx/folded.h"
 #include "onnx/head.h"
 #include "onnx/metadata.h"
 #include "onnx/operators.h"
-#include "onnx/signature.h"
-#include "onnx/unfolded.h"
+#include "onnx/parameters/folded.h"
+#include "onnx/parameters/signature.h"
+#include "onnx/parameters/unfolded.h"
 
 #include "base/memory.h"
 #include "base/options.h"

@@ -13,7 +13,7 @@ def array(name, texts):
     return f"static const char *const {name}[] = {{\n" + "".join(f'    "{text}",\n' for text in texts) + "};\n"
 
 
-files = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(sys.argv[1]).glob("*.c")}
+files = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(sys.argv[1]).rglob("*.c")}
 operators = re.findall(r'^    \{ "(\w+)",', files.pop("operators.c"), re.M)
 importer = "".join(text for name, text in files.items() if not name.startswith("export"))
 words = sorted(set(re.findall(r'"([A-Za-z_]{1,40})"', importer)) - set(operators))

@@ -10,7 +10,7 @@
 #include "graph/network.h"
 #include "graph/operation.h"
 #include "models/models.h"
-#include "onnx/export.h"
+#include "onnx/export/export.h"
 #include "runtime/device.h"
 #include "tests/interpreted.h"
 #include "tests/onnx/export_networks.h"
@@ -442,7 +442,7 @@ START_TEST(every_operation_is_written)
         for (int k = 0; k < count && !made; k++) made = is_in(networks[k], operation);
         struct export_row row;
         ck_assert_msg(export_find(operation, &row),
-            "%s has no line in onnx/export_layers.c, and its schema no operator", operation);
+            "%s has no line in onnx/export/export_layers.c, and its schema no operator", operation);
         ck_assert_msg(made, "no network of tests/onnx/export_networks.c has %s", operation);
     }
     for (int i = 0; i < count; i++) tutti_network_free(networks[i]);
