@@ -2,8 +2,8 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "tools/commands.h"
-#include "tools/page.h"
-#include "tools/run_curves.h"
+#include "tools/report/page.h"
+#include "tools/report/run_curves.h"
 #include "tools/session.h"
 
 #include <math.h>

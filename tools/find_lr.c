@@ -3,7 +3,7 @@
 #include "base/numbers.h"
 #include "base/status.h"
 #include "formats/json_lines.h"
-#include "tools/chart.h"
+#include "tools/report/chart.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/page.h"
-#include "tools/run_curves.h"
+#include "tools/report/page.h"
+#include "tools/report/run_curves.h"
 
 #include <math.h>
 #include <stdlib.h>

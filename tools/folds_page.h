@@ -3,8 +3,8 @@
 #define TOOLS_FOLDS_PAGE_H
 
 #include "tools/folds.h"
-#include "tools/report.h"
-#include "tools/run_file.h"
+#include "tools/report/report.h"
+#include "tools/report/run_file.h"
 
 enum { FOLDS_MISTAKES = 16 };
 

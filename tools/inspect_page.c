@@ -2,8 +2,8 @@
 #include "tools/inspect.h"
 
 #include "base/status.h"
-#include "tools/page.h"
-#include "tools/report.h"
+#include "tools/report/page.h"
+#include "tools/report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/network_svg.h"
-#include "tools/page.h"
+#include "tools/report/network_svg.h"
+#include "tools/report/page.h"
 
 #include <stdlib.h>
 

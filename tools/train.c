@@ -10,7 +10,7 @@
 #include "tools/finetune.h"
 #include "tools/folds_page.h"
 #include "tools/progress.h"
-#include "tools/report.h"
+#include "tools/report/report.h"
 #include "tools/results.h"
 #include "tools/saved_model.h"
 #include "tutti_finetune.h"

@@ -1,7 +1,7 @@
 /* What a training leaves, as later commands read it. The first byte says which: d, what weights say of their data; c,
  * the state of a checkpoint; others, a report's page or a table of --log. */
 #include "tests/fuzz/target.h"
-#include "tools/run_file.h"
+#include "tools/report/run_file.h"
 #include "tools/user_data.h"
 #include "train/checkpoint.h"
 #include "tutti_finetune.h"

@@ -1,4 +1,4 @@
-#include "tools/run_file.h"
+#include "tools/report/run_file.h"
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,8 +1,8 @@
-#include "tools/sample_picture.h"
+#include "tools/report/sample_picture.h"
 
 #include "base/memory.h"
 #include "formats/png.h"
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-#include "tools/chart.h"
+#include "tools/report/chart.h"
 
 #include "base/file.h"
 #include "base/numbers.h"
 #include "base/status.h"
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 #include <math.h>
 #include <stdlib.h>

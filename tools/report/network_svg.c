@@ -1,8 +1,8 @@
-#include "tools/network_svg.h"
+#include "tools/report/network_svg.h"
 
 #include "base/memory.h"
-#include "tools/network_boxes.h"
-#include "tools/page.h"
+#include "tools/report/network_boxes.h"
+#include "tools/report/page.h"
 #include "tools/session.h"
 #include "tutti_inspect.h"
 

@@ -1,9 +1,9 @@
 /* What a network sees: training samples of the first epoch, augmented, as pictures with their targets. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/page.h"
-#include "tools/report.h"
-#include "tools/sample_picture.h"
+#include "tools/report/page.h"
+#include "tools/report/report.h"
+#include "tools/report/sample_picture.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TOOLS_METRICS_LOG_H
 #define TOOLS_METRICS_LOG_H
 
-#include "tools/history.h"
+#include "tools/report/history.h"
 
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 /* The page of a training. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/chart.h"
-#include "tools/network_svg.h"
-#include "tools/page.h"
-#include "tools/report.h"
+#include "tools/report/chart.h"
+#include "tools/report/network_svg.h"
+#include "tools/report/page.h"
+#include "tools/report/report.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

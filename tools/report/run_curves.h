@@ -2,8 +2,8 @@
 #ifndef TOOLS_RUN_CURVES_H
 #define TOOLS_RUN_CURVES_H
 
-#include "tools/chart.h"
-#include "tools/run_file.h"
+#include "tools/report/chart.h"
+#include "tools/report/run_file.h"
 
 /* Adds a picture to a list of facts, with the chart's title; nothing if no run has the column. The
  * picture shows the first CHART_SERIES runs. */

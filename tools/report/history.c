@@ -1,4 +1,4 @@
-#include "tools/history.h"
+#include "tools/report/history.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "tools/page_text.h"
+#include "tools/report/page_text.h"
 
 #include "base/numbers.h"
 

@@ -1,8 +1,8 @@
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 #include <math.h>
 #include <stdlib.h>

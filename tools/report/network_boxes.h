@@ -2,7 +2,7 @@
 #ifndef TOOLS_NETWORK_BOXES_H
 #define TOOLS_NETWORK_BOXES_H
 
-#include "tools/costs.h"
+#include "tools/report/costs.h"
 #include "tutti_inspect.h"
 
 enum { BOX_SOURCES = 8, BOX_INPUT = -1 };

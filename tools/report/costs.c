@@ -1,4 +1,4 @@
-#include "tools/costs.h"
+#include "tools/report/costs.h"
 
 #include "base/memory.h"
 #include "tutti_inspect.h"

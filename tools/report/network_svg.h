@@ -3,7 +3,7 @@
 #define TOOLS_NETWORK_SVG_H
 
 #include "formats/json_lines.h"
-#include "tools/costs.h"
+#include "tools/report/costs.h"
 
 /* Appends the picture; costs may be NULL. alone: it is a file of its own, with its style. */
 tutti_status network_svg(

@@ -1,7 +1,7 @@
 /* A file is a row of TFRecords: length (8 bytes), its checksum, the event, its checksum. An event is a message of
  * Protocol Buffers: 1: time (double), 2: step (varint), 3: version of the file (text), 5: summary; a summary has values
  * (1) with a tag (1) and a number (2: float). */
-#include "tools/tensorboard.h"
+#include "tools/report/tensorboard.h"
 
 #include "base/memory.h"
 #include "base/status.h"

@@ -1,4 +1,4 @@
-#include "tools/network_boxes.h"
+#include "tools/report/network_boxes.h"
 
 #include "base/memory.h"
 #include "tutti_inspect.h"

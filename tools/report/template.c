@@ -1,6 +1,6 @@
-#include "tools/template.h"
+#include "tools/report/template.h"
 
-#include "tools/page_text.h"
+#include "tools/report/page_text.h"
 
 #include <stdlib.h>
 #include <string.h>

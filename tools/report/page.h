@@ -3,7 +3,7 @@
 #define TOOLS_PAGE_H
 
 #include "formats/json_lines.h"
-#include "tools/page_text.h"
+#include "tools/report/page_text.h"
 
 #include <jansson.h>
 

@@ -1,8 +1,8 @@
 /* What a network gets wrong: the confusion matrix, scores by class, and the worst mistakes as pictures. */
 #include "base/status.h"
-#include "tools/page.h"
-#include "tools/report.h"
-#include "tools/sample_picture.h"
+#include "tools/report/page.h"
+#include "tools/report/report.h"
+#include "tools/report/sample_picture.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TOOLS_SAMPLE_PICTURE_H
 #define TOOLS_SAMPLE_PICTURE_H
 
-#include "tools/report.h"
+#include "tools/report/report.h"
 
 enum { SAMPLE_COLOURS = 8 };
 

@@ -28,7 +28,7 @@ def check(path, lines):
 def main():
     output, paths = sys.argv[1], sys.argv[2:]
     with open(output, "w", encoding="utf-8") as c:
-        c.write('#include "tools/page.h"\n')
+        c.write('#include "tools/report/page.h"\n')
         for path in map(pathlib.Path, paths):
             lines = list(lines_of(path))
             check(path, lines)

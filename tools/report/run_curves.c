@@ -1,4 +1,4 @@
-#include "tools/run_curves.h"
+#include "tools/report/run_curves.h"
 
 #include <math.h>
 

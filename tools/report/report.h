@@ -4,11 +4,11 @@
 #define TOOLS_REPORT_H
 
 #include "formats/json_lines.h"
-#include "tools/costs.h"
-#include "tools/history.h"
-#include "tools/metrics_log.h"
+#include "tools/report/costs.h"
+#include "tools/report/history.h"
+#include "tools/report/metrics_log.h"
+#include "tools/report/tensorboard.h"
 #include "tools/session.h"
-#include "tools/tensorboard.h"
 #include "tutti_data.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "tools/metrics_log.h"
+#include "tools/report/metrics_log.h"
 
 #include "base/numbers.h"
 #include "base/status.h"

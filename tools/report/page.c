@@ -1,8 +1,8 @@
-#include "tools/page.h"
+#include "tools/report/page.h"
 
 #include "base/file.h"
 #include "base/status.h"
-#include "tools/template.h"
+#include "tools/report/template.h"
 
 json_t *page_facts(struct json_line *line)
 {
