@@ -4,10 +4,11 @@ Checks, too, that fields which several threads use, or which follow a state mach
 that the files of a folder do not call each other in a circle, that the build knows every text of a kernel, that the header and
 the documentation name only functions and types that exist, that every function has a caller, and that numbers become text and back through base/numbers.h, which does not
 depend on the program's locale; that no pass of plan/ knows an operation by name, that kernels with many parameters have a
-list of them, and that no struct has too many members.
+list of them, that no struct has too many members, and no folder too many files.
 
     dependencies.py ROOT
 """
+import collections
 import pathlib
 import re
 import sys
@@ -196,6 +197,20 @@ def member_faults(root):
             rest = INNERMOST.sub(" struct inner ", code)
 
 
+# A folder with more of one kind is divided by subject, so that one guesses a file's path from its name.
+MOST_FILES = 60
+
+
+def crowd_faults(root):
+    """A folder that holds too many files of one kind, such as .c."""
+    rooms = (path for path in root.iterdir() if path.is_dir() and not path.name.startswith((".", "build", "subprojects")))
+    kinds = collections.Counter((path.parent.relative_to(root), path.suffix) for room in rooms for path in room.rglob("*")
+                                if path.is_file() and not {part[0] for part in path.relative_to(root).parts} & {".", "_"})
+    for (folder, suffix), count in sorted(kinds.items()):
+        if count > MOST_FILES:
+            yield f"{folder}/: has {count} files {suffix}, more than {MOST_FILES}: divide it by subject"
+
+
 # The command sets no locale, so what it prints to its streams has a point; all else goes through base/numbers.h.
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale|vsn?printf)\s*\(")
 WRITERS = re.compile(r"\b(sn?printf|asprintf|dprintf|sscanf|fscanf)\s*\([^;]*?%[-+ #0-9.*]*l?[aefgAEFG](?![A-Za-z])[^;]*;")
@@ -217,7 +232,7 @@ def locale_faults(root):
 def main():
     root = pathlib.Path(sys.argv[1])
     found = [*faults(root), *owner_faults(root), *circle_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
-             *name_faults(root), *caller_faults(root), *member_faults(root), *locale_faults(root)]
+             *name_faults(root), *caller_faults(root), *member_faults(root), *crowd_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")
