@@ -201,7 +201,7 @@ def member_faults(root):
 MOST_FILES = 60
 
 
-def crowd_faults(root):
+def count_faults(root):
     """A folder that holds too many files of one kind, such as .c."""
     rooms = (path for path in root.iterdir() if path.is_dir() and not path.name.startswith((".", "build", "subprojects")))
     kinds = collections.Counter((path.parent.relative_to(root), path.suffix) for room in rooms for path in room.rglob("*")
@@ -232,7 +232,7 @@ def locale_faults(root):
 def main():
     root = pathlib.Path(sys.argv[1])
     found = [*faults(root), *owner_faults(root), *circle_faults(root), *operation_faults(root), *kernel_faults(root), *parameter_faults(root),
-             *name_faults(root), *caller_faults(root), *member_faults(root), *crowd_faults(root), *locale_faults(root)]
+             *name_faults(root), *caller_faults(root), *member_faults(root), *count_faults(root), *locale_faults(root)]
     print("\n".join(found))
     rooms = [room for room in ALLOWED if (root / room).is_dir()]
     print(f"{len(rooms) if not found else 0} passed, {len(found)} failed")
