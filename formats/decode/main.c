@@ -1,62 +1,17 @@
 /* tutti-decode KIND: the helper of formats/decoder.c. It loads the library of one kind of file, gives up its rights,
  * and decodes what comes over its standard input, a socket, until that is closed. */
 #include "formats/decode/decode.h"
+#include "formats/decode/socket.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* A file that takes longer ends the process, also where nobody waits for it any more. */
-enum { SOCKET = STDIN_FILENO, MOST_SECONDS = 3600 };
+enum { MOST_SECONDS = 3600 };
 #define MOST_FILE ((uint64_t)1 << 30)
-
-static bool receive(void *data, size_t bytes)
-{
-    for (size_t got = 0; got < bytes;) {
-        const ssize_t count = read(SOCKET, (char *)data + got, bytes - got);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return false;
-        got += (size_t)count;
-    }
-    return true;
-}
-
-static bool give(const void *data, size_t bytes)
-{
-    for (size_t sent = 0; sent < bytes;) {
-        const ssize_t count = write(SOCKET, (const char *)data + sent, bytes - sent);
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return false;
-        sent += (size_t)count;
-    }
-    return true;
-}
-
-/* Receives a request, and the descriptor that may come with it, else -1. */
-static bool receive_request(struct decode_request *request, int *descriptor)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = { .iov_base = request, .iov_len = sizeof *request };
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
-    ssize_t got;
-    *descriptor = -1;
-    do got = recvmsg(SOCKET, &message, MSG_CMSG_CLOEXEC);
-    while (got < 0 && errno == EINTR);
-    if (got <= 0) return false;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(descriptor, CMSG_DATA(header), sizeof(int));
-    return receive((char *)request + got, sizeof *request - (size_t)got);
-}
 
 /* Memory for files, which is used again. */
 static unsigned char *file_bytes;
@@ -72,7 +27,7 @@ static bool receive_file(uint64_t bytes)
         if (!file_bytes) return false;
         file_room = (size_t)bytes;
     }
-    return receive(file_bytes, (size_t)bytes);
+    return socket_receive(file_bytes, (size_t)bytes);
 }
 
 static bool serve_picture(const struct library *library, const struct decode_request *request)
@@ -84,9 +39,10 @@ static bool serve_picture(const struct library *library, const struct decode_req
         .wants_pixels = request->task == DECODE_PIXELS,
         .mask = request->mask != 0 };
     const bool read = library->read_picture(&file, &answer);
-    bool good = give(&answer, sizeof answer);
+    bool good = socket_give(&answer, sizeof answer);
     if (good && read && file.wants_pixels)
-        good = give(file.pixels, (size_t)answer.width * (size_t)answer.height * (answer.row == 5 ? 4 : answer.row));
+        good =
+            socket_give(file.pixels, (size_t)answer.width * (size_t)answer.height * (answer.row == 5 ? 4 : answer.row));
     free(file.pixels);
     return good;
 }
@@ -98,11 +54,11 @@ static bool serve_sound(const struct library *library, const struct decode_reque
     if (!library->open_sound) return false;
     if (request->task == DECODE_OPEN) {
         library->open_sound(descriptor, request->bytes, &answer);
-        return give(&answer, sizeof answer);
+        return socket_give(&answer, sizeof answer);
     }
     if (request->frames < 1 || request->frames > DECODE_MOST_FRAMES) return false;
     const bool read = library->read_sound(request->first, request->frames, mono, &answer);
-    return give(&answer, sizeof answer) && (!read || give(mono, (size_t)request->frames * sizeof *mono));
+    return socket_give(&answer, sizeof answer) && (!read || socket_give(mono, (size_t)request->frames * sizeof *mono));
 }
 
 static bool serve(const struct library *library)
@@ -110,7 +66,7 @@ static bool serve(const struct library *library)
     struct decode_request request;
     int descriptor;
     alarm(0);
-    if (!receive_request(&request, &descriptor)) return false;
+    if (!socket_receive_request(&request, &descriptor)) return false;
     alarm(MOST_SECONDS);
     return request.task <= DECODE_PIXELS ? serve_picture(library, &request)
                                          : serve_sound(library, &request, descriptor);
@@ -146,7 +102,7 @@ int main(int count, char **words)
         ready.status = DECODE_NO_LIBRARY;
     else if (!sandbox_enter())
         ready.status = DECODE_NO_SANDBOX;
-    if (!give(&ready, sizeof ready) || ready.status != DECODE_DONE) return 1;
+    if (!socket_give(&ready, sizeof ready) || ready.status != DECODE_DONE) return 1;
     while (serve(library)) continue;
     _exit(0);
 }

@@ -1,55 +1,16 @@
 /* In the place of tutti-decode, for decoded.c: a helper whose answers are in the file itself, from its 16th byte on.
  * What follows them are pixels or samples, as many as the answer says; where there are not enough, the file's bytes
  * again. */
-#include "formats/decode/protocol.h"
+#include "formats/decode/socket.h"
 
-#include <stdbool.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BEGIN = 16, MOST = 1 << 16, MOST_SENT = 1 << 25 };
 
 static unsigned char file[MOST];
 static size_t count;
-
-static bool receive(void *data, size_t bytes)
-{
-    for (size_t got = 0; got < bytes;) {
-        const ssize_t read_now = read(STDIN_FILENO, (char *)data + got, bytes - got);
-        if (read_now <= 0) return false;
-        got += (size_t)read_now;
-    }
-    return true;
-}
-
-static bool give(const void *data, size_t bytes)
-{
-    for (size_t sent = 0; sent < bytes;) {
-        const ssize_t now = send(STDIN_FILENO, (const char *)data + sent, bytes - sent, MSG_NOSIGNAL);
-        if (now <= 0) return false;
-        sent += (size_t)now;
-    }
-    return true;
-}
-
-static bool receive_request(struct decode_request *request, int *descriptor)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = { .iov_base = request, .iov_len = sizeof *request };
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control
-    };
-    const ssize_t got = recvmsg(STDIN_FILENO, &message, MSG_CMSG_CLOEXEC);
-    *descriptor = -1;
-    if (got <= 0) return false;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_type == SCM_RIGHTS) memcpy(descriptor, CMSG_DATA(header), sizeof(int));
-    return receive((char *)request + got, sizeof *request - (size_t)got);
-}
 
 /* The file's bytes after the answer, again and again; the file's last byte may end that early. */
 static bool give_data(size_t bytes)
@@ -62,7 +23,7 @@ static bool give_data(size_t bytes)
         const bool has = begin < count;
         size_t now = has ? count - begin : sizeof none;
         if (now > wanted - sent) now = wanted - sent;
-        if (!give(has ? file + begin : none, now)) return false;
+        if (!socket_give(has ? file + begin : none, now)) return false;
         sent += now;
     }
     return whole && bytes <= MOST_SENT;
@@ -73,10 +34,10 @@ static bool serve(void)
     struct decode_request request;
     struct decode_answer answer = { 0 };
     int descriptor;
-    if (!receive_request(&request, &descriptor)) return false;
+    if (!socket_receive_request(&request, &descriptor)) return false;
     if (request.task <= DECODE_PIXELS) {
         count = (size_t)request.bytes;
-        if (request.bytes > MOST || !receive(file, count)) return false;
+        if (request.bytes > MOST || !socket_receive(file, count)) return false;
     } else if (request.task == DECODE_OPEN) {
         const ssize_t got = pread(descriptor, file, sizeof file, 0);
         count = got > 0 ? (size_t)got : 0;
@@ -85,7 +46,7 @@ static bool serve(void)
     const size_t there = count > BEGIN ? count - BEGIN : 0;
     memcpy(&answer, file + BEGIN, there < sizeof answer ? there : sizeof answer);
     if (request.task == DECODE_SAMPLES) answer.status = DECODE_DONE;
-    if (!give(&answer, sizeof answer)) return false;
+    if (!socket_give(&answer, sizeof answer)) return false;
     if (answer.status != DECODE_DONE) return true;
     if (request.task == DECODE_PIXELS && answer.width > 0 && answer.height > 0)
         return give_data((size_t)answer.width * (size_t)answer.height * (answer.row == 5 ? 4 : answer.row % 5));
@@ -95,7 +56,8 @@ static bool serve(void)
 int main(void)
 {
     const struct decode_answer ready = { .status = DECODE_DONE };
-    if (!give(&ready, sizeof ready)) return 1;
+    signal(SIGPIPE, SIG_IGN); /* the other end may be closed at any time */
+    if (!socket_give(&ready, sizeof ready)) return 1;
     while (serve()) continue;
     return 0;
 }
