@@ -206,14 +206,49 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b)
     return a->axis == b->axis && a->rows_per_sample == b->rows_per_sample && a->outer == b->outer;
 }
 
+/* Whether a value is a parameter that trains, or a copy of one. */
+static bool is_parameter(const struct onnx_value *value)
+{
+    const struct onnx_value *of = value->view.of ? value->view.of : value;
+    if (value->trains || value_is_integers(value)) return value->trains;
+    return (value->initialiser || value->copied) && !of->constant && stored_elements(value) != 1;
+}
+
+/* Whether parts of a value that are equal are one. A parameter's train apart, also if they are equal at first. Files
+ * that tell neither paths nor scopes have initialisers that are constants, too. */
+static bool equal_parts_are_one(const struct import *import, const struct onnx_value *value)
+{
+    return !is_parameter(value) || !(import->paths || import->scopes);
+}
+
+tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size)
+{
+    struct onnx_value *value = node_input(node, position);
+    if (!value || !is_parameter(value)) return TUTTI_OK;
+    if (!equal_parts_are_one(node->import, value))
+        return node_refuse("input %zu, '%s', is a parameter with %" PRId64
+                           " parts along axis %d, the batch, and samples share parameters: give it size 1 there, or "
+                           "make it an input, or a buffer (dynamo=True)",
+            position, value->name, size, axis);
+    if (!value->noted)
+        import_note(node->import,
+            "warning: %s has %" PRId64 " equal parts along axis %d, the batch: they are one, which all samples share",
+            value->name, size, axis);
+    value->noted = true;
+    return TUTTI_OK;
+}
+
 /* A file for one number of samples may have a constant with the same part for each sample, or indices that grow
  * with the sample. */
-static tutti_status first_of_repeated(const struct onnx_node *node, size_t position, int axis, tutti_tensor *tensor)
+static tutti_status first_of_repeated(
+    const struct onnx_node *node, size_t position, int axis, int64_t size, tutti_tensor *tensor)
 {
     const struct array *array = NULL;
     const struct onnx_value *value = node_input(node, position);
     int64_t factor = 0;
     const bool repeats = value && value->repeated >> axis & 1;
+    const tutti_status status = repeats ? TUTTI_OK : node_check_equal_parts(node, position, axis, size);
+    if (status != TUTTI_OK) return status;
     if (!repeats && (node_array(node, position, &array) != TUTTI_OK || !array_is_linear(array, axis, &factor)))
         return node_refuse("input %zu, '%s', has elements of its own for each of the %" PRId64
                            " samples that the file is for: export the network for any number of samples "
@@ -233,7 +268,7 @@ tutti_status node_drop_axis(const struct onnx_node *node, size_t position, int a
         return node_refuse("input %zu does not depend on the samples, and has size %" PRId64
                            " along axis %d, which is the batch of the others",
             position, size, axis);
-    if (size != 1) status = first_of_repeated(node, position, axis, &x->tensor);
+    if (size != 1) status = first_of_repeated(node, position, axis, size, &x->tensor);
     for (int i = 0; i < x->shape.rank; i++)
         if (i != axis) shape.sizes[shape.rank++] = x->shape.sizes[i];
     if (status != TUTTI_OK) return status;
@@ -259,7 +294,7 @@ tutti_status node_initial_state(const struct onnx_node *node, size_t position, s
     const int64_t samples = node->import->fixed_batch;
     const struct onnx_value *value = node_input(node, position);
     if (x->batch.batched || samples < 2 || x->shape.rank < 2 || x->shape.sizes[0] != samples) return TUTTI_OK;
-    if (!value || (!value->stored && !value->array)) return TUTTI_OK;
+    if (!value || (!value->stored && !value->array) || !equal_parts_are_one(node->import, value)) return TUTTI_OK;
     tutti_status status = node_array(node, position, &array);
     if (status != TUTTI_OK || !array_is_linear(array, 0, &factor) || factor) return status;
     const struct operand like = { .shape.rank = x->shape.rank - 1, .batch = { true, 0, 1, 1 } };

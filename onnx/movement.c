@@ -65,7 +65,7 @@ static tutti_status merge_samples(const struct onnx_node *node, struct operand *
         const int wanted = i + (int)asked->count - x->shape.rank;
         tutti_shape one = x->shape;
         if (wanted < 0 || asked->integers[wanted].batches < 1 || one.sizes[i] == 1) continue;
-        status = node_drop_axis(node, 0, i, asked->integers[wanted].batches, x);
+        if ((status = node_drop_axis(node, 0, i, asked->integers[wanted].batches, x)) != TUTTI_OK) break;
         one.sizes[i] = 1;
         x->shape = one;
         x->tensor = node_reshape(node, x->tensor, &one);

@@ -93,12 +93,13 @@ static tutti_status like_rows(const struct onnx_node *node, int input, int64_t r
 {
     const struct array *array = NULL;
     const int64_t samples = import_samples(node->import);
-    const tutti_status status = node_array(node, (size_t)input, &array);
+    tutti_status status = node_array(node, (size_t)input, &array);
     if (status != TUTTI_OK) return status;
     bool same = array->floats && array->rank > 0 && rows <= INT32_MAX && array->sizes[0] == samples * rows;
     const size_t part = same && samples ? array->count / (size_t)samples : 1;
     for (size_t i = 0; same && i < array->count; i++) same = array->floats[i] == array->floats[i % part];
     if (!same) return node_refuse("input %d does not have the same rows for each sample", input);
+    if (samples > 1 && (status = node_check_equal_parts(node, (size_t)input, 0, samples)) != TUTTI_OK) return status;
     x->tensor = node_op(node, "slice", &x->tensor, 1, "axes=0 starts=0 ends=%" PRId64, rows);
     x->batch = (struct batch_axis) { .batched = true, .axis = 0, .rows_per_sample = rows, .outer = 1 };
     const tutti_status spread = node_spread_operand(node, x);

@@ -213,6 +213,7 @@ tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value)
     if (value->array && !value->stored && !value->trains) return copy_array(node, value->array);
     if (output) output->stored = value->stored;
     if (output) output->copied = value->initialiser || value->copied;
+    if (output) output->constant = (value->view.of ? value->view.of : value)->constant;
     if (output) output->trains = value->trains;
     if (value->stored && value_is_integers(value)) return TUTTI_OK;
     const tutti_status status = copy_tensor(node, value);

@@ -46,6 +46,9 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b);
  * file's samples if these parts are alike. */
 tutti_status node_drop_axis(
     const struct onnx_node *node, size_t position, int axis, int64_t rows, struct operand *operand);
+/* Refuses a parameter that has `size` parts along an axis that is the batch: they train apart, even if they are equal.
+ * Where the file does not tell parameters from constants, a warning says that they are one. */
+tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size);
 /* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it,
  * as the initial state of a cell does. Other operands stay as they are. */
 tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *operand);

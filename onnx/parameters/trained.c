@@ -14,7 +14,7 @@ static bool reads_weight(const Onnx__NodeProto *node, size_t input)
         const char *type;
         unsigned inputs; /* bits */
     } rows[] = { { "BatchNormalization", 0x6 }, { "Conv", 0x6 }, { "ConvTranspose", 0x6 }, { "Gemm", 0x7 },
-        { "GRU", 0xe }, { "GroupNormalization", 0x6 }, { "InstanceNormalization", 0x6 }, { "LSTM", 0xce },
+        { "GRU", 0xe }, { "GroupNormalization", 0x6 }, { "InstanceNormalization", 0x6 }, { "LSTM", 0x8e },
         { "LayerNormalization", 0x6 }, { "MatMul", 0x3 }, { "PRelu", 0x2 }, { "RMSNormalization", 0x2 }, { "RNN", 0xe },
         { "Einsum", ~0u }, { "Gather", 0x1 }, { "DequantizeLinear", 0x1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
