@@ -73,6 +73,20 @@ class Listed(nn.Module):
         return x
 
 
+class BatchRows(nn.Module):
+    """A parameter of a row for each sample, or of one row; its rows are equal unless they are disturbed."""
+
+    def __init__(self, function, own, number, shape):
+        super().__init__()
+        self.function, self.own, self.number, self.shape = function, own, number, shape
+
+    def make_rows(self, samples):
+        self.rows = nn.Parameter(torch.full((samples if self.own else 1, *self.shape), float(self.number)))
+
+    def forward(self, x):
+        return self.function(x, self.rows if self.own else self.rows.expand(x.shape[0], *self.shape))
+
+
 def weight(*shape):
     return nn.Parameter(torch.randn(*shape) * 0.3)
 
@@ -112,6 +126,15 @@ for _name, _function in activations().items():
 
 
 # ---------------------------------------------------------------------------------------------------------- vectors
+
+@block("batch")
+def batch_rows(r, s):
+    uses = {"add": lambda x, p: x + p, "multiply": lambda x, p: x * p, "transpose": lambda x, p: (x.transpose(0, -1) - p.transpose(0, -1)).transpose(0, -1),
+            "where": lambda x, p: torch.where(x > 0, x, x * p), "join": lambda x, p: torch.cat([x, p], 1)[:, 1:x.shape[1] + 1]}
+    use = r.choice(sorted(uses))
+    shape = s if use in ("join", "transpose") or r.random() < 0.6 else (1,) * len(s)
+    return BatchRows(uses[use], r.random() < 0.7, r.choice((0, 1, 0.25)), shape), s
+
 
 @block("vector")
 def linear(r, s):

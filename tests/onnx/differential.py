@@ -125,7 +125,7 @@ def record(arguments):
     import differential_archive as archive
     with_kernels = read_results(arguments.folder / "results.jsonl")
     right = [result for seed, result in read_results(arguments.folder / "interpreted.jsonl").items()
-             if result["verdict"] == "right" and with_kernels.get(seed, result)["verdict"] == "right"]
+             if result["verdict"] == "right" and "refusal" not in result and with_kernels.get(seed, result)["verdict"] == "right"]
     archive.pack(right, set(with_kernels), arguments.folder, arguments.most, HERE / "differential.tar.xz")
 
 

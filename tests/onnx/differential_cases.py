@@ -6,6 +6,7 @@ EXPORTERS = {"script": 4, "script kept": 4, "dynamo": 1, "dynamo kept": 1}
 STARTS = {"vector": [(5,), (6,), (8,)], "sequence": [(3, 4), (5, 6), (7, 4), (1, 5)], "image": [(3, 7, 5), (4, 6, 6), (2, 9, 4), (3, 5, 5)],
           "line": [(3, 7), (4, 10)], "volume": [(2, 3, 5, 4)], "ids": [(3,), (6,)]}
 MOST_ELEMENTS = 400  # of a sample, between blocks
+ROWS = "batch_rows"  # a parameter of as many rows as there are samples, which only a file for this number can have
 
 
 def choose(r, options):
@@ -32,6 +33,9 @@ def plan(seed, only=None):
         kind = BLOCKS[only][0] if BLOCKS[only][0] != "any" else r.choice(("vector", "image"))
     spec = {"seed": seed, "options": options, "start": [kind, list(r.choice(STARTS[kind]))], "blocks": []}
     spec["blocks"] = [[only, r.randrange(1 << 30)]] if only else random_chain(r, spec["start"])
+    more = random.Random(f"{ROWS} {seed}")  # so that the other blocks of a seed stay what they are
+    if not only and not options["dynamic"] and kind != "ids" and more.random() < 0.03:
+        spec["blocks"].insert(0, [ROWS, more.randrange(1 << 30)])
     return spec
 
 
@@ -56,13 +60,13 @@ def make(name, seed, kind, shape):
     """The block's module, and the kind and shape that it makes; None: it does not take this shape."""
     from blocks import BLOCKS
     taken, function = BLOCKS[name]
-    if taken not in ("any", kind):
+    if taken not in ("any", "batch", kind) or (taken == "batch" and kind == "ids"):
         return None
     made = function(random.Random(seed), shape)
     if made is None or made[1] is None:
         return None
     module, result = made
-    if taken == "any":
+    if taken in ("any", "batch"):
         result = (kind, shape)
     size = 1
     for n in result[1]:
@@ -80,7 +84,7 @@ def network(spec):
     """The module, the blocks that are in it, and the kind of its output."""
     import torch
     import blocks_sequences  # noqa: F401
-    from blocks import Listed, Nested, Residual
+    from blocks import BatchRows, Listed, Nested, Residual
     from torch import nn
     torch.manual_seed(spec["seed"])
     kind, shape = spec["start"][0], tuple(spec["start"][1])
@@ -92,6 +96,8 @@ def network(spec):
             parts.append((name, Residual(made[0]) if residual else made[0]))
             used.append([name, seed])
             kind, shape = made[1]
+    for part in (part for name, outer in parts for part in outer.modules() if isinstance(part, BatchRows)):
+        part.make_rows(spec["options"]["batch"])
     layout = spec["options"]["layout"]
     if layout == "named":
         body = nn.Sequential()

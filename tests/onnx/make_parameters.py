@@ -136,6 +136,33 @@ class Numbers(nn.Module):
         return self.head(self.one(self.slope(x) * self.scale))
 
 
+class Rows(nn.Module):
+    """A parameter with equal rows for the samples, as it is, transposed, or as the state of a layer. Another one has one row."""
+    def __init__(self, form):
+        super().__init__()
+        self.form, self.head, self.layer, self.bias = form, nn.Linear(4, 3), nn.GRU(4, 4), nn.Parameter(torch.randn(1, 4))
+        self.rows = nn.Parameter({"turned": torch.ones(4, 3), "state": torch.zeros(1, 3, 4)}.get(form, torch.ones(3, 4)))
+
+    def forward(self, x):
+        if self.form == "state":
+            x = self.layer(x.unsqueeze(0), self.rows)[0].squeeze(0)
+        elif self.form == "layer":
+            x = torch.cat([x, self.rows], 1)[:, 2:6]
+        else:
+            x = x * (self.rows.t() if self.form == "turned" else self.rows)
+        return self.head(x + self.bias.expand(3, 4))
+
+
+def rows(folder):
+    """Files that are refused, so that there is no record of them."""
+    for name, form, dynamo in (("rows_new", "product", True), ("rows", "layer", False), ("rows_turned", "turned", False), ("rows_state", "state", False)):
+        torch.manual_seed(8)
+        path = folder / f"{name}.onnx"
+        options = {"dynamo": True, "external_data": False, "verbose": False} if dynamo else {"dynamo": False, "opset_version": 17}
+        torch.onnx.export(Rows(form).eval(), (torch.from_numpy(make.numbers(3, 4)),), str(path), input_names=["x"], output_names=["y"], **options)
+        make.strip(path, "pkg.torch.onnx.stack_trace")
+
+
 def layers(folder):
     torch.manual_seed(6)
     network, example = Siamese(), torch.from_numpy(make.numbers(8, 12))
@@ -160,6 +187,7 @@ def main():
         network.zero_grad()
         make.export(folder, f"{name}_new", network, example, classes=5, dynamo=True, opset_version=20, external_data=False)
     layers(folder)
+    rows(folder)
     torch.manual_seed(7)
     example = torch.from_numpy(make.numbers(3, 6))
     make.export(folder, "numbers", Numbers(False), example, classes=5, dynamo=False, opset_version=17, dynamic_axes=dynamic)

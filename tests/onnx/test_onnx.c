@@ -445,8 +445,32 @@ static const struct {
     { "folded_fresh", "the exporter left out head.bias, which is 0: it trains from 0" },
     { "sklearn_logistic", "labels of label are numbers from 0 on, for: apple, lime, plum" },
     { "sklearn_mlp", "labels of classes are numbers from 0 on, for: apple, lime, plum" },
+    { "batches_fixed", "warning: w2 has 3 equal parts along axis 1, the batch: they are one, which all samples share" },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
+
+/* Parameters with a row for each sample, all equal, of files for one number of samples. */
+static const struct {
+    const char *file, *words;
+} rows[] = {
+    { "rows_new", "'rows', is a parameter with 3 parts along axis 0, the batch" },
+    { "rows", "'rows', is a parameter with 3 parts along axis 0, the batch" },
+    { "rows_turned", "is a parameter with 3 parts along axis 0, the batch" },
+    { "rows_state", "'rows', is a parameter with 3 parts along axis 1, the batch" },
+};
+
+START_TEST(equal_rows_of_parameters_are_refused)
+{
+    char path[NAME];
+    tutti_onnx made = { 0 };
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_ptr_nonnull(runtime);
+    file_path(path, NAME, rows[_i].file, strlen(rows[_i].file), ".onnx");
+    ck_assert_int_eq(tutti_import_onnx(runtime, path, NULL, &made), TUTTI_UNSUPPORTED);
+    ck_assert_msg(strstr(tutti_message(runtime), rows[_i].words) != NULL, "%s", tutti_message(runtime));
+    tutti_close(runtime);
+}
+END_TEST
 
 static void find_line(void *user, const char *line)
 {
@@ -641,6 +665,7 @@ int main(int count, char **words)
     tcase_add_test(all, random_numbers_of_fixed_batch);
     tcase_add_test(all, stochastic_depth_trains);
     tcase_add_test(all, training_mode_is_told);
+    tcase_add_loop_test(all, equal_rows_of_parameters_are_refused, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(all, decisions_are_reported, 0, sizeof told / sizeof *told);
     tcase_add_test(all, constants_train_if_asked);
     tcase_add_test(all, computed_weights_train);
