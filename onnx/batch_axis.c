@@ -1,4 +1,5 @@
 /* Which axis of a file's value is the batch, and how the other axes become those of a tensor. */
+#include "onnx/exported_names.h"
 #include "onnx/operators.h"
 
 #include <inttypes.h>
@@ -214,11 +215,19 @@ static bool is_parameter(const struct onnx_value *value)
     return (value->initialiser || value->copied) && !of->constant && stored_elements(value) != 1;
 }
 
+/* Whether a constant trains only because the caller wants it. */
+static bool is_trained_constant(const struct import *import, const struct onnx_value *value)
+{
+    const char *kind = value->origin.kind;
+    return import->options->train_constants &&
+        (kind ? strcmp(kind, "PARAMETER") != 0 : import_is_nameless(import, value));
+}
+
 /* Whether parts of a value that are equal are one. A parameter's train apart, also if they are equal at first. Files
  * that tell neither paths nor scopes have initialisers that are constants, too. */
 static bool equal_parts_are_one(const struct import *import, const struct onnx_value *value)
 {
-    return !is_parameter(value) || !(import->paths || import->scopes);
+    return !is_parameter(value) || !(import->paths || import->scopes) || is_trained_constant(import, value);
 }
 
 tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size)
