@@ -211,3 +211,46 @@ def test_loss_of_the_module():
         losses.append(loss.item())
         assert trainer.step({"x": x, "labels": y}) == pytest.approx(loss.item(), rel=1e-4)
     same(one, two)
+
+
+class Several(torch.nn.Module):
+    """Dictionaries and tuples as inputs and outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.cells = small(), torch.nn.LSTM(4, 5)
+
+    def forward(self, table, pair):
+        frames, more = pair["frames"], pair["more"]
+        y, (h, _) = self.cells(frames.transpose(0, 1))
+        logits = self.body(table) + more
+        return {"logits": logits, "rest": (y, h, logits.argmax(1)), "ones": torch.ones(2)}
+
+
+def test_predict():
+    """As the module in evaluation mode, whose mode and numbers stay, before and after training; more samples, and other shapes."""
+    torch.manual_seed(2)
+    module, random = Several(), torch.Generator().manual_seed(5)
+    trainer = Trainer(module, lambda outputs, y: torch.nn.functional.cross_entropy(outputs["logits"], y) + outputs["rest"][0].square().mean(),
+                      torch.optim.SGD(module.parameters(), 0.1), batch_size=8)
+    for samples, length in ((5, 3), (13, 3), (1, 4), (5, 3)):
+        x = {"table": torch.randn(samples, 6, generator=random), "pair": {"frames": torch.randn(samples, length, 4, generator=random), "more": torch.randn(samples, 3, generator=random)}}
+        y = torch.randint(0, 3, (samples,), generator=random)
+        if samples == 5:
+            trainer.step(x, y)
+        found = trainer.predict(x)
+        assert module.training and module.body[1].training
+        module.eval()
+        with torch.no_grad():
+            expected = module(**x)
+            loss = trainer.whole.loss(expected, y).item()
+        module.train()
+        flat = torch.utils._pytree.tree_flatten
+        assert flat(found)[1] == flat(expected)[1]
+        for one, other in zip(flat(found)[0], flat(expected)[0]):
+            assert one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+        assert trainer.evaluate(x, y) == pytest.approx(loss, rel=1e-4)
+    assert trainer.evaluate([(x, y), (x, y)]) == pytest.approx(loss, rel=1e-4)
+    with torch.no_grad():
+        module.body[3].bias.add_(1)
+    assert torch.allclose(trainer.predict(x)["logits"], found["logits"] + 1, atol=1e-5)

@@ -17,12 +17,22 @@ import torch
 
 from .. import _trainer, errors
 from .graph import Step, Walk, exported
+from .inference import Predictor
 from .optimizers import Updates
 from .values import Refused
 
 
 def leaves(tree):
     return [one for one in torch.utils._pytree.tree_leaves(tree) if isinstance(one, torch.Tensor)]
+
+
+def shapes_of(given, arrays):
+    """What a network is made for: structure, types and shapes of samples, and arguments that are no tensors."""
+    return (torch.utils._pytree.tree_structure(given), tuple((array.dtype, tuple(array.shape[1:])) for array in arrays),
+            tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)))
+
+
+NETWORKS = 8    # that are kept for other shapes
 
 
 class Trainer:
@@ -45,6 +55,7 @@ class Trainer:
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
+        self.predictors = {}
         self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
@@ -77,6 +88,53 @@ class Trainer:
         self.optimizer._opt_called = True   # so that schedulers do not warn
         return loss
 
+    # ------------------------------------------------------------------------------------------------- inference ----
+
+    def predict(self, x):
+        """What the module returns for x in evaluation mode: tensors, in the tuples and dictionaries in which it returns them."""
+        given, arrays = self.arrays(x, None)
+        modes = {one: one.training for one in self.module.modules()}
+        with torch.no_grad():
+            self.sync()
+            self.module.eval()
+            try:
+                return self.predictor(given, arrays).run(arrays)
+            finally:
+                for one, mode in modes.items():
+                    one.training = mode
+
+    def predictor(self, given, arrays):
+        key = shapes_of(given, arrays)
+        found = self.predictors.pop(key, None)
+        if found is None or found.is_stale:
+            step = Step(self.module, None, whole=True)
+            listed = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
+            found = Predictor(self.program(step, given), listed, self.runtime, max(self.batch_size or 0, len(arrays[0])))
+        self.predictors[key] = found
+        while len(self.predictors) > NETWORKS:
+            self.predictors.pop(next(iter(self.predictors)))
+        return found
+
+    def evaluate(self, x, y=None):
+        """The loss in evaluation mode, of x and y or of all batches of a loader of (x, y): the mean over the samples. The loss is
+        computed by PyTorch."""
+        batches = [(x, y)] if isinstance(x, (torch.Tensor, numpy.ndarray, tuple, dict)) else x
+        total, samples = 0.0, 0
+        for x, y in batches:
+            count = len(self.arrays(x, y)[1][0])
+            with torch.no_grad():
+                total += count * float(self.loss_of(self.predict(x), y))
+            samples += count
+        if not samples:
+            raise ValueError("no samples")
+        return total / samples
+
+    def loss_of(self, outputs, y):
+        if self.whole.loss is None:
+            return outputs if isinstance(outputs, torch.Tensor) else outputs["loss"] if isinstance(outputs, dict) else outputs[0]
+        y = () if y is None else (torch.utils._pytree.tree_map(lambda one: torch.as_tensor(one) if isinstance(one, numpy.ndarray) else one, y),)
+        return self.whole.loss(outputs, *y)
+
     def arrays(self, x, y):
         def tensor(one):
             return torch.as_tensor(one) if isinstance(one, (torch.Tensor, numpy.ndarray)) else one
@@ -108,15 +166,14 @@ class Trainer:
 
     def prepare(self, given, arrays):
         """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
-        key = (torch.utils._pytree.tree_structure(given), tuple((array.dtype, tuple(array.shape[1:])) for array in arrays),
-               tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)),
+        key = (shapes_of(given, arrays),
                tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
         if key == self.key and not self.states_changed:
             return
         if not self.states_changed:
             self.sync()
         self.key, self.states_changed = None, False
-        program = self.program(given)
+        program = self.program(self.whole, given)
         listed = dict(self.whole.named_parameters(remove_duplicate=False))
         chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
         try:
@@ -137,11 +194,11 @@ class Trainer:
         self.versions = self.current_versions()
         self.key = key
 
-    def program(self, given):
+    def program(self, step, given):
         try:
             with torch.enable_grad(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights")
-                return exported(self.module, self.whole.loss, *given)
+                return exported(step, *given)
         except Exception as failure:
             raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples: {failure}") from failure
 

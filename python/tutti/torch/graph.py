@@ -28,21 +28,23 @@ FOLDER = os.path.dirname(torch.__file__) + os.sep
 
 
 class Step(torch.nn.Module):
-    """A module with its loss."""
+    """A module with its loss. whole: the module alone, with all that it returns."""
 
-    def __init__(self, module, loss):
+    def __init__(self, module, loss, whole=False):
         super().__init__()
-        self.module, self.loss = module, loss
+        self.module, self.loss, self.whole = module, loss, whole
         self.training = module.training
 
     def forward(self, given, named, targets):
         outputs = self.module(*given, **named)
+        if self.whole:
+            return outputs
         if self.loss is None:
             return outputs if isinstance(outputs, torch.Tensor) else outputs["loss"] if isinstance(outputs, dict) else outputs[0]
         return self.loss(outputs, *targets)
 
 
-def exported(module, loss, given, named, targets):
+def exported(step, given, named, targets):
     """The program of a step for any number of samples, traced with two."""
     def two(array):
         if not isinstance(array, torch.Tensor):
@@ -54,7 +56,7 @@ def exported(module, loss, given, named, targets):
     batch = torch.export.Dim("batch", min=2)
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
-    return torch.export.export(Step(module, loss), example, dynamic_shapes=dynamic, strict=False)
+    return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
 
 
 def line_of(node):
@@ -98,18 +100,24 @@ def tensors_in(arguments):
 
 class Walk:
     """Builds a network of an exported program. After it: `network`, `loss`, `inputs` (names in the order of the program's arrays),
-    `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps)."""
+    `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps),
+    `baked` (buffers whose numbers are constants of the network). infers: the outputs are wanted, `found`, not a loss."""
 
-    def __init__(self, program, trained, runtime=None):
-        self.program, self.trained, self.network = program, trained, Network(runtime)
+    def __init__(self, program, trained, runtime=None, infers=False):
+        self.program, self.trained, self.network, self.infers, self.baked = program, trained, Network(runtime), infers, set()
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
         self.tied, self.owned = {}, {}
         self.symbol = self.symbol_of(program)
         found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
         if self.refusals:
-            raise errors.UnsupportedError("\n".join(["tutti.torch cannot train this module:", *self.refusals]))
-        self.loss = found[0]
+            raise errors.UnsupportedError("\n".join([f"tutti.torch cannot {'run' if infers else 'train'} this module:", *self.refusals]))
+        self.found = found
+        if not infers:
+            self.check_loss(found[0])
+
+    def check_loss(self, loss):
+        self.loss = loss
         if isinstance(self.loss, Value) and self.loss.varies:
             raise errors.UnsupportedError("the loss is not a mean over the samples: it has the shape " + str(list(self.loss.shape.sizes)))
         if not isinstance(self.loss, Loss):
@@ -432,6 +440,7 @@ class Buffer:
             raise Refused(f"the buffer {self.target} is read after it was written")
         if self.found is None:
             self.found = self.walk.known(self.values)
+            self.walk.baked.add(self.target)
         return self.found
 
     def written(self, name, args):

@@ -101,13 +101,14 @@ def adaptive(operation, count):
 def batch_norm(walk, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False):
     input, weight, bias = values_of(input), values_of(weight), values_of(bias)
     channels = input.shape.sizes[1]
-    if not training:
+    is_shared = running_mean is not None and any(one.is_written or one.found is not None for one in (running_mean, running_var))
+    if not training and (not walk.infers or input.axis != 0 or is_shared):
         return fixed_norm(walk, input, weight, bias, values_of(running_mean), values_of(running_var), eps)
     if running_mean is None:
         raise Refused("without running statistics")
     if input.axis != 0:
         raise Refused("the batch is not the first axis")
-    if momentum == 0:
+    if momentum == 0 and training:
         raise Refused("momentum 0")
     name = walk.unique(running_mean.target.removeprefix("module.").rsplit(".", 1)[0])
     weight_tensor = weight.floats if weight is not None else walk.network.constant([1.0] * channels)
