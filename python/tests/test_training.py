@@ -70,6 +70,8 @@ def test_larger_batches_go_on(small):
     for count in (8, 16, 32):
         assert one.step(x[:count], y[:count]) == two.step(x[:count], y[:count])
     assert numpy.array_equal(one.parameters["fc.weight"], two.parameters["fc.weight"])
+    assert len(one.fit(x, y, epochs=3, batch_size=8)["loss"]) == 3
+    assert len(one.fit(numpy.concatenate([x, x]), numpy.concatenate([y, y]), epochs=2, batch_size=64)["loss"]) == 2     # not from epoch 3 on
 
 
 def test_parameters(small):

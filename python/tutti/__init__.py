@@ -9,11 +9,13 @@
 Shapes are those of one sample, without the batch. Functions that add layers are in tutti.layers, every operation in
 tutti.ops; both are found in tutti too."""
 from . import _drivers  # noqa: F401, I001: before the library is loaded
-from . import errors, layers, models, ops
+from . import callbacks, data, errors, layers, models, ops
 from ._native import ffi, lib
 from ._network import Network, Tensor, load
 from ._runtime import Device, Runtime, devices, use
-from ._trainer import History, Metrics, Trainer
+from ._fit import Metrics
+from ._trainer import Trainer
+from .callbacks import History
 from .errors import *  # noqa: F403
 from .layers import *  # noqa: F403
 from .optimizers import SGD, Adagrad, Adam, AdamW, Lion, NAdam, Optimizer, RMSprop
@@ -21,7 +23,7 @@ from .optimizers import SGD, Adagrad, Adam, AdamW, Lion, NAdam, Optimizer, RMSpr
 SEQUENCE = lib.TUTTI_SEQUENCE   # the length of sequences in the shape of an input
 __version__ = ffi.string(lib.tutti_version()).decode()
 __all__ = ["SEQUENCE", "SGD", "Adagrad", "Adam", "AdamW", "Device", "History", "Lion", "Metrics", "NAdam", "Network", "Optimizer", "RMSprop",
-           "Runtime", "Tensor", "Trainer", "devices", "errors", "layers", "load", "models", "ops", "use", *errors.__all__, *layers.__all__]
+           "Runtime", "Tensor", "Trainer", "callbacks", "data", "devices", "errors", "layers", "load", "models", "ops", "use", *errors.__all__, *layers.__all__]
 
 
 def __getattr__(name):

@@ -6,6 +6,24 @@ from ._native import ffi, lib
 
 # What an input takes besides its own type, without a copy.
 AS_IT_IS = {"int32": ("int64",)}
+# Arrays of other types than the network's are converted at once up to this size, and batch by batch above it.
+AT_ONCE = 64 << 20
+
+
+def plain(given, name="the array"):
+    """An array of numpy, without a copy where that is possible: of arrays, memory maps, tensors of other packages in the host's
+    memory (by DLPack or numpy's protocol), lists of numbers."""
+    if isinstance(given, numpy.ndarray):
+        return given
+    given = given.detach() if hasattr(given, "detach") else given       # tensors that have a gradient
+    given = given.float() if str(getattr(given, "dtype", "")).endswith("bfloat16") and hasattr(given, "float") else given
+    try:
+        if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
+            return numpy.from_dlpack(given)
+        return numpy.asarray(given)
+    except (ValueError, TypeError, BufferError, RuntimeError) as failure:
+        raise type(failure)(f'"{name}" takes an array of numbers; {type(given).__name__} is none ({failure}): samples must have equal shapes, '
+                            "in the host's memory") from None
 
 
 class Port:
@@ -15,19 +33,38 @@ class Port:
         self.name, self.dtype, self.shape, self.is_targets = name, dtype, tuple(shape), is_targets
         self.c_name, self.numpy = ffi.new("char[]", name.encode()), numpy.dtype(dtype)
 
-    def array(self, given):
-        """The array as the library reads it: contiguous, of the input's type and shape. Values must fit the type."""
-        array = numpy.asarray(given)
-        if array.dtype == self.numpy and array.shape[1:] == self.shape and array.flags.c_contiguous and array.ndim:
+    def is_ready(self, array):
+        """The library reads it as it is."""
+        return (array.dtype == self.numpy or array.dtype.name in AS_IT_IS.get(self.dtype, ())) and array.flags.c_contiguous
+
+    def checked(self, given):
+        """The array, of the input's shape, and of a type that ready() converts."""
+        array = plain(given, self.name)
+        if array.dtype == self.numpy and array.shape[1:] == self.shape and array.ndim:
             return array
         if array.dtype.kind not in "biuf":
-            raise TypeError(f'"{self.name}" takes numbers, not {array.dtype}')
+            raise TypeError(self.not_numbers(array))
         if self.dtype != "float32" and self.dtype != "bool" and array.dtype.kind == "f":
-            raise TypeError(f'"{self.name}" takes {self.dtype}, not {array.dtype}')
+            raise TypeError(f'"{self.name}" takes {self.dtype}, not {array.dtype}' + (": class numbers from 0" if self.is_targets else ""))
+        return self.shaped(array)
+
+    def not_numbers(self, array):
+        said = f'"{self.name}" takes numbers ({self.dtype}), not {array.dtype}'
+        if array.dtype.kind in "USO" and array.size:
+            said += f", as {str(array.reshape(-1)[0])!r}: " + ("give class numbers, as numpy.unique(y, return_inverse=True)[1]" if self.is_targets
+                                                          else "convert texts to numbers first")
+        return said
+
+    def ready(self, array):
+        """An array that was checked, contiguous and of the input's type. Values must fit the type."""
+        if self.is_ready(array):
+            return array
         if array.dtype.name != self.dtype and array.dtype.name not in AS_IT_IS.get(self.dtype, ()):
             array = self.converted(array)
-        array = numpy.ascontiguousarray(array)
-        return self.shaped(array)
+        return numpy.ascontiguousarray(array)
+
+    def array(self, given):
+        return self.ready(self.checked(given))
 
     def converted(self, array):
         if self.dtype != "float32" and array.size and not numpy.can_cast(array.dtype, self.dtype):
@@ -44,7 +81,17 @@ class Port:
         # One number for each sample, with or without an axis of size 1.
         if array.ndim and self.is_targets and -2 not in self.shape and array.size == array.shape[0] * numpy.prod(self.shape, dtype=int):
             return array.reshape(array.shape[0], *self.shape)
-        raise ValueError(f'"{self.name}" takes samples of the shape {list(self.shape)}; the array is {list(array.shape)}, with the samples first')
+        raise ValueError(f'"{self.name}" takes samples of the shape {list(self.shape)}; the array is {list(array.shape)}, with the samples first'
+                         + self.advice(array.shape, fits))
+
+    def advice(self, shape, fits):
+        if fits(shape):
+            return ": one sample is array[None]"
+        if len(shape) == 4 and fits((shape[3], *shape[1:3])):
+            return ": channels come first, array.transpose(0, 3, 1, 2)"
+        if fits((1, *shape[1:])):
+            return ": the channel is missing, array[:, None]"
+        return ""
 
     def length(self, array):
         return array.shape[1 + self.shape.index(-2)] if -2 in self.shape else 0
@@ -55,7 +102,8 @@ def ports_of(network):
 
 
 def paired(ports, x, y=None):
-    """(port, array) for each given array: x is an array, a list in the order of the inputs, or a dictionary by their names."""
+    """(port, array) for each given array: x is an array, a list in the order of the inputs, or a dictionary by their names. The
+    arrays are checked; Feeds converts them at once, Source batch by batch."""
     inputs = [port for port in ports if not port.is_targets]
     given = dict(x) if isinstance(x, dict) else None
     if given is None:
@@ -69,18 +117,35 @@ def paired(ports, x, y=None):
     for name in given:
         if name not in known:
             raise ValueError(f"there is no input {name!r}: {', '.join(known)}")
-    return [(known[name], known[name].array(array)) for name, array in given.items()]
+    pairs = [(known[name], known[name].checked(array)) for name, array in given.items()]
+    if len({len(array) for _, array in pairs}) > 1:
+        raise ValueError("the arrays have different numbers of samples: " + ", ".join(f"{port.name} {len(array)}" for port, array in pairs)
+                         + ": each sample needs one of each")
+    return pairs
+
+
+def is_large(pairs):
+    """Whether converting the arrays at once would take much memory, or read a file that is mapped."""
+    return any(not port.is_ready(array) and (array.nbytes > AT_ONCE or isinstance(array, numpy.memmap)) for port, array in pairs)
+
+
+def not_finite(pairs):
+    """What to say about arrays with NaN or infinite numbers; "" if there are none."""
+    for port, array in pairs:
+        if array.dtype.kind == "f":
+            wrong = numpy.flatnonzero(~numpy.isfinite(array.reshape(len(array), -1)).all(1))
+            if wrong.size:
+                return f': "{port.name}" has NaN or infinite numbers in {wrong.size} of {len(array)} samples, the first is sample {wrong[0]}'
+    return ""
 
 
 class Feeds:
     """tutti_feed[] of arrays, which it holds."""
 
     def __init__(self, pairs):
+        pairs = [(port, port.ready(array)) for port, array in pairs]
         self.pairs = pairs      # which own what the feeds lead to
-        counts = {len(array) for _, array in pairs}
-        if len(counts) != 1:
-            raise ValueError("the arrays have different numbers of samples: " + ", ".join(f"{port.name} {len(array)}" for port, array in pairs))
-        self.samples, self.count = counts.pop(), len(pairs)
+        self.samples, self.count = len(pairs[0][1]), len(pairs)
         self.array = ffi.new("tutti_feed[]", self.count)
         for feed, (port, array) in zip(self.array, pairs):
             feed.name, feed.data = port.c_name, ffi.cast("void *", array.__array_interface__["data"][0])
@@ -92,19 +157,20 @@ class Feeds:
 
 
 class Source:
-    """tutti_source of arrays: the library's thread copies the samples of a batch."""
+    """tutti_source of arrays: the library's thread copies the samples of a batch, and converts them."""
 
     def __init__(self, pairs):
-        feeds = Feeds(pairs)
-        self.arrays = {port.name: array for port, array in pairs}
-        self.handle, self.failure = ffi.new_handle(self), None
-        self.struct = ffi.new("tutti_source *", {"samples": feeds.samples, "read": lib.call_tutti_source_read, "user": self.handle, "length": feeds.length})
+        self.pairs = {port.name: (port, array) for port, array in pairs}
+        self.handle, self.failure, self.samples = ffi.new_handle(self), None, len(pairs[0][1])
+        self.length = max(port.length(array) for port, array in pairs)
+        self.struct = ffi.new("tutti_source *", {"samples": self.samples, "read": lib.call_tutti_source_read, "user": self.handle, "length": self.length})
 
     def read(self, indices, count, buffers, buffer_count):
         chosen = numpy.frombuffer(ffi.buffer(indices, 8 * count), "int64")
         for buffer in buffers[0:buffer_count]:
             room = numpy.frombuffer(ffi.buffer(buffer.data, count * buffer.bytes), NUMPY[buffer.dtype])
-            room[:] = self.arrays[ffi.string(buffer.name).decode()][chosen].reshape(-1)
+            port, array = self.pairs[ffi.string(buffer.name).decode()]
+            room[:] = port.ready(array[chosen]).reshape(-1)
 
 
 @ffi.def_extern(error=1)
@@ -118,4 +184,4 @@ def call_tutti_source_read(user, indices, count, buffers, buffer_count):
     return 0
 
 
-__all__ = ["Feeds", "Port", "Source", "enum", "paired", "ports_of"]
+__all__ = ["Feeds", "Port", "Source", "enum", "is_large", "not_finite", "paired", "plain", "ports_of"]

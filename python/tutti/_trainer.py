@@ -1,38 +1,32 @@
 """Training, evaluation and prediction."""
 import os
-import sys
-import time
 from typing import NamedTuple
 
 import numpy
 
-from . import layers
-from ._call import Options, enum, encoded
-from ._feeds import Feeds, Port, Source, paired, ports_of
+from . import _fit, layers
+from ._batches import Batches
+from ._call import Options, encoded
+from ._feeds import Feeds, Port, Source, is_large, paired, plain, ports_of
+from ._fit import Metrics
 from ._handle import Handle, taken
 from ._native import ffi, lib
 from ._network import Tensor
 from ._parameters import Gradients, Parameters, States
+from .callbacks import History, called_by
 from .errors import check, made
 from .optimizers import optimizer_options
 
 # Losses that tutti_training.loss has, for which targets are fed without an input of theirs.
 SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE, None: lib.TUTTI_LOSS_NONE}
 CLASSES = ("cross_entropy", "nll")
+PREDICTED = 4096     # samples that predict() reads at once where they are not an array
 
 
-class Metrics(NamedTuple):
-    loss: float
-    accuracy: float     # NaN without classes
-    samples: int
-
-
-class History(dict):
-    """Lists by name, with a number for each epoch: loss, accuracy, val_loss, val_accuracy."""
-
-    def add(self, **numbers):
-        for name, number in numbers.items():
-            self.setdefault(name, []).append(number)
+class Position(NamedTuple):
+    steps: int
+    updates: int
+    epoch: int
 
 
 class Trainer(Handle):
@@ -55,7 +49,7 @@ class Trainer(Handle):
         defaults = dict(self.network.defaults)
         own = defaults.pop("loss", lib.TUTTI_LOSS_NONE)
         self.options = {**optimizer_options(optimizer, defaults), "seed": seed, **options}
-        self.ports = None
+        self.ports, self.history, self.fitting, self.resumed = None, History(), False, False
         self.set_loss(own if loss is None else loss)
         self.pointer_of = None
         for name in options:
@@ -88,7 +82,7 @@ class Trainer(Handle):
 
     @property
     def pointer(self):
-        return self.compiled(self.batch_size or 32)
+        return super().pointer if self._pointer is not None else self.compiled(self.batch_size or 32)
 
     def compiled(self, batch, length=0):
         """The library's trainer for batches of at least this size. A larger one than before makes it anew, with its training."""
@@ -97,6 +91,8 @@ class Trainer(Handle):
                 pointer = super().pointer
                 if batch <= self.options["batch"]:
                     return pointer
+                if self.fitting:
+                    raise ValueError(f"a batch of {batch} samples is larger than that of the running fit(), {self.options['batch']}")
             options = {**self.options, "batch": max(batch, self.batch_size or 0)}
             if length and not options.get("sequence"):
                 options["sequence"] = length
@@ -116,6 +112,7 @@ class Trainer(Handle):
             check(lib.tutti_snapshot_restore(made_now, snapshot))
             lib.tutti_trainer_free(self._pointer)
             self._pointer = made_now
+            self.begin_anew()
         else:
             Handle.__init__(self, made_now, lambda pointer: self.lock.free(lib.tutti_trainer_free, pointer), self.network)
         self.options = options
@@ -123,15 +120,31 @@ class Trainer(Handle):
     def feeds(self, x, y=None):
         return Feeds(paired(self.ports, x, y))
 
+    def restore(self, snapshot):
+        """Sets weights and optimizer states of a snapshot."""
+        with self.lock:
+            check(lib.tutti_snapshot_restore(self.pointer, snapshot))
+            self.begin_anew()
+
+    def begin_anew(self):
+        """The library would continue the training of a snapshot: the next fit() trains all its epochs, unless after load()."""
+        if not self.resumed:
+            self.position = self.position._replace(epoch=0)
+
     # ------------------------------------------------------------------------------------------------- training ----
 
     def step(self, x, y=None):
         """Trains on one batch, and returns its loss and accuracy."""
-        feeds, metrics = self.feeds(x, y), ffi.new("tutti_metrics *")
+        metrics = self.trained(paired(self.ports, x, y))
+        return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
+
+    def trained(self, pairs):
+        """The same of arrays with their inputs; returns tutti_metrics."""
+        feeds, metrics = Feeds(pairs), ffi.new("tutti_metrics *")
         with self.lock:
             pointer = self.compiled(self.batch_size or feeds.samples, feeds.length)
-            check(lib.tutti_train_step(pointer, feeds.array, feeds.count, feeds.samples, metrics))
-        return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
+            _fit.check_finite(lib.tutti_train_step(pointer, feeds.array, feeds.count, feeds.samples, metrics), feeds.pairs)
+        return metrics
 
     def backward(self, x, y=None):
         """Computes losses and gradients, and updates nothing: apply() does, after `gradients` were read or changed."""
@@ -146,42 +159,62 @@ class Trainer(Handle):
         with self.lock:
             check(lib.tutti_apply(self.pointer))
 
-    def fit(self, x, y=None, epochs=1, batch_size=None, validation_data=None, *, shuffle=True, verbose=None, callback=None, schedule=None, **options):
-        """Trains for some epochs, and returns the losses and accuracies of each. validation_data: (x, y). callback: is called with
-        the epoch and its numbers, and ends the training if it returns True. verbose: prints a line for each epoch; None: on a
-        terminal. schedule: a kind of tutti_schedule, as "cosine", or a dictionary of its members. Other options are those of
-        tutti_fitting: save, resume, patience, save_best, steps. Ctrl-C ends it after a step, having saved if asked to."""
-        feeds = self.feeds(x, y)
-        batch = batch_size or self.batch_size or 32
-        test = Source(paired(self.ports, *validation_data)) if validation_data is not None else None
-        run = Run(self, callback, sys.stderr.isatty() if verbose is None else verbose)
-        options |= {"epochs": epochs, "batch": batch, "no_shuffle": not shuffle, "progress": lib.call_tutti_fitting_progress, "user": run.handle}
-        given = Options("tutti_fitting", {name: os.fspath(value) if name in ("save", "resume") and value else value for name, value in options.items()})
-        if test:
-            given.struct.test = test.struct
-        if schedule is not None:
-            words = given.keep(Options("tutti_schedule", schedule if isinstance(schedule, dict) else {"kind": enum("tutti_schedule_kind", schedule)}))
-            given.struct.schedule = words.struct
-        with self.lock:
-            pointer = self.compiled(batch, feeds.length)
-            status = lib.tutti_fit(pointer, feeds.array, feeds.count, feeds.samples, given.struct)
-        for failure in (run.failure, test and test.failure):
-            if failure is not None:
-                raise failure
-        if not run.ended or status != lib.TUTTI_CANCELLED:
-            check(status)
-        return run.history
+    def fit(self, x, y=None, epochs=1, batch_size=None, validation_data=None, *, shuffle=True, verbose=None, callbacks=None, callback=None,
+            schedule=None, steps_per_epoch=None, **options):
+        """Trains for some epochs, and returns the losses and accuracies of each, which `history` keeps.
+
+        x, y            arrays; or x is tutti.data, or batches (x, y): a generator, a function that returns one, a DataLoader
+        validation_data (x, y), or as x; that of tutti.data comes by itself
+        callbacks       of tutti.callbacks, or functions(epoch, numbers), which end the training by returning True
+        verbose         shows progress; None: on a terminal and in a notebook
+        schedule        a kind of tutti_schedule, as "cosine", or a dictionary of its members
+        steps_per_epoch for generators that do not end
+
+        Other options are those of tutti_fitting: save, resume, patience, save_best, steps. Ctrl-C ends it after a step, having
+        saved if asked to."""
+        given = [*(callbacks if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks is not None else []), *([callback] if callback is not None else [])]
+        if validation_data is None and hasattr(x, "parts"):
+            validation_data = x
+        return _fit.fit(self, x, y, epochs, batch_size, validation_data, shuffle, called_by(given, verbose), schedule, steps_per_epoch, options)
 
     def evaluate(self, x, y=None):
-        """Loss and accuracy in inference mode."""
-        feeds, metrics = self.feeds(x, y), ffi.new("tutti_metrics *")
+        """Loss and accuracy in inference mode, of what fit() takes; of tutti.data, those of its test or held-out samples."""
+        given = _fit.training_of(self, (x.test or x.val) if hasattr(x, "parts") else x, y)
         with self.lock:
-            check(lib.tutti_evaluate(self.compiled(1, feeds.length), feeds.array, feeds.count, feeds.samples, metrics))
-        return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
+            return _fit.evaluate(self, given)
 
-    def predict(self, x):
-        """The network's output for each sample."""
-        feeds = self.feeds(x)
+    def predict(self, x, out=None):
+        """The network's output for each sample, of what fit() takes, or of tutti.data's parts. out: an array or a tensor of another
+        package, float32 in the host's memory, that the outputs are written to."""
+        found = [self.inferred(feeds) for feeds in self.inference_feeds(x)]
+        values = found[0] if len(found) == 1 else numpy.concatenate(found) if found else numpy.empty((0, *self.output.shape), "float32")
+        if out is None:
+            return values
+        room = plain(out, "out")
+        if room.shape != values.shape:
+            raise ValueError(f"out has the shape {list(room.shape)}; the outputs have {list(values.shape)}")
+        room[...] = values
+        return out
+
+    def inference_feeds(self, x):
+        """Feeds of all samples: one of arrays, or one for each batch of what comes in batches."""
+        if hasattr(x, "source_of"):
+            x.check(self)
+            ports = [port for port in self.ports if not port.is_targets]
+            for begin in range(0, len(x), PREDICTED):
+                yield Feeds(paired(ports, x.read(numpy.arange(begin, min(begin + PREDICTED, len(x))))[0]))
+            return
+        given = _fit.training_of(self, x)
+        if isinstance(given, Feeds):
+            yield given
+        elif isinstance(given, Batches):
+            yield from map(Feeds, given.inputs())
+        else:
+            pairs = list(given.pairs.values())
+            for begin in range(0, given.samples, PREDICTED):
+                yield Feeds([(port, array[begin:begin + PREDICTED]) for port, array in pairs])
+
+    def inferred(self, feeds):
         shape = [feeds.length if size == -2 else size for size in self.output.shape]
         values = numpy.empty((feeds.samples, *shape), "float32")
         fetch = ffi.new("tutti_fetch *", {"tensor": self.output.c, "dtype": lib.TUTTI_DTYPE_F32, "data": ffi.from_buffer("char[]", values.reshape(-1).view("uint8"))})
@@ -221,6 +254,18 @@ class Trainer(Handle):
         return {name: States(self, name) for name in names}
 
     @property
+    def position(self):
+        """How far the training has come: (steps, updates, epoch), which can be set."""
+        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position")})
+        check(lib.tutti_get_position(self.pointer, position))
+        return Position(position.steps, position.updates, position.epoch)
+
+    @position.setter
+    def position(self, values):
+        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), **Position(*values)._asdict()})
+        check(lib.tutti_set_position(self.pointer, position))
+
+    @property
     def learning_rate(self):
         return lib.tutti_learning_rate(self.pointer)
 
@@ -239,6 +284,7 @@ class Trainer(Handle):
         function = lib.tutti_load_weights if os.fspath(name).endswith(".safetensors") else lib.tutti_resume
         with self.lock:
             check(function(self.pointer, encoded(name)))
+        self.resumed = function == lib.tutti_resume
 
     def export(self, path):
         """Writes an ONNX file of the network with the present parameters."""
@@ -259,42 +305,3 @@ class Trainer(Handle):
 
     def __repr__(self):
         return f"<tutti.Trainer of {self.network.parameter_count} parameters>"
-
-
-class Run:
-    """One fit(): what its callbacks see and leave."""
-
-    def __init__(self, trainer, callback, verbose):
-        self.trainer, self.callback, self.verbose = trainer, callback, verbose
-        self.history, self.failure, self.ended, self.printed = History(), None, False, 0.0
-        self.handle = ffi.new_handle(self)
-
-    def progress(self, progress):
-        """Returns whether the training is to end. Ctrl-C reaches Python here, once a step."""
-        if self.verbose and time.monotonic() > self.printed + 0.2 and not progress.end_of_epoch:
-            self.printed = time.monotonic()
-            print(f"\repoch {progress.epoch}/{progress.epochs}, step {progress.step}/{progress.steps_in_epoch}, loss {progress.train.loss:.4f}, "
-                  f"{progress.samples_per_s:.0f} samples/s", end="\033[K", file=sys.stderr, flush=True)
-        if not progress.end_of_epoch:
-            return False
-        numbers = {"loss": progress.train.loss, "accuracy": progress.train.accuracy}
-        if progress.test.samples:
-            numbers |= {"val_loss": progress.test.loss, "val_accuracy": progress.test.accuracy}
-        numbers = {name: number for name, number in numbers.items() if number == number}
-        self.history.add(**numbers)
-        if self.verbose:
-            print(f"\repoch {progress.epoch}/{progress.epochs}: " + ", ".join(f"{name} {number:.4f}" for name, number in numbers.items()), end="\033[K\n", file=sys.stderr)
-        self.ended = self.callback is not None and self.callback(progress.epoch, numbers) is True
-        return self.ended
-
-
-@ffi.def_extern()
-def call_tutti_fitting_progress(user, progress):
-    run, end = ffi.from_handle(user), False
-    try:
-        if not run.verbose and not progress.end_of_epoch:
-            return 0
-        end = run.progress(progress)
-    except BaseException as failure:    # KeyboardInterrupt too: it is raised again when the library has returned
-        run.failure, end = failure, True
-    return int(end)

@@ -1,0 +1,239 @@
+"""What fit() calls while it trains: fit(..., callbacks=[tutti.callbacks.EarlyStopping(patience=3)]).
+
+A function(epoch, numbers) is a callback, too. What returns True ends the training."""
+from ._native import ffi, lib
+from .errors import made
+
+
+class History(dict):
+    """Lists by name, with a number for each epoch: loss, accuracy, val_loss, val_accuracy."""
+
+    def add(self, **numbers):
+        for name, number in numbers.items():
+            self.setdefault(name, []).append(number)
+
+
+class Callback:
+    """To derive from: `self.trainer` is the trainer; it can evaluate, predict, save, and read and write parameters and the rate."""
+    trainer = None
+
+    def begin(self, epochs):
+        """Before the first step."""
+
+    def step(self, progress):
+        """After each step but an epoch's end: progress.epoch, .step, .train.loss, as tutti_progress."""
+
+    def epoch(self, epoch, numbers):
+        """After each epoch, counted from 1, with loss, accuracy, val_loss, val_accuracy, as far as there are such."""
+
+    def end(self, history):
+        """After the last step, also of a training that failed."""
+
+
+class Lambda(Callback):
+    """Functions in place of a class: begin(epochs), step(progress), epoch(epoch, numbers), end(history)."""
+
+    def __new__(cls, epoch=None, *, begin=None, step=None, end=None):
+        given = {"epoch": epoch, "begin": begin, "step": step, "end": end}
+        kind = type("Lambda", (cls,), {name: staticmethod(function) for name, function in given.items() if function is not None})
+        return object.__new__(kind)
+
+    def __init__(self, *_, **__):
+        pass
+
+
+class Best(Callback):
+    """Keeps the best epoch: writes its weights to `path`, or with None sets them again at the end.
+
+    monitor: loss, accuracy, val_loss or val_accuracy, of which less is better if it is a loss; None: val_loss, or loss without
+    validation data."""
+
+    def __init__(self, path=None, monitor=None):
+        self.path, self.monitor, self.snapshot = path, monitor, None
+        self.best = self.best_epoch = None
+
+    def begin(self, epochs):
+        self.best = self.best_epoch = None
+
+    def improved(self, epoch, numbers, least=0.0):
+        """Whether this epoch is better than those before, by more than `least`."""
+        name = self.monitor or ("val_loss" if "val_loss" in numbers else "loss")
+        if name not in numbers:
+            raise ValueError(f"there is no {name!r} to monitor: there are {', '.join(numbers)}")
+        number = numbers[name] if "accuracy" in name else -numbers[name]
+        if self.best is not None and not number > self.best + least:
+            return False
+        self.best, self.best_epoch = number, epoch
+        return True
+
+    def epoch(self, epoch, numbers):
+        if self.improved(epoch, numbers):
+            self.keep()
+
+    def keep(self):
+        if self.path is not None:
+            self.trainer.save(self.path)
+            return
+        self.free()
+        self.snapshot = made(lib.tutti_snapshot_take(self.trainer.pointer))
+
+    def free(self):
+        lib.tutti_snapshot_free(self.snapshot or ffi.NULL)
+        self.snapshot = None
+
+    def end(self, history):
+        if self.snapshot is not None:
+            try:
+                self.trainer.restore(self.snapshot)
+            finally:
+                self.free()
+
+
+class EarlyStopping(Best):
+    """Ends the training after `patience` epochs in a row that were not better than the best by more than min_delta. restore_best:
+    the trainer then has the best epoch's weights and optimizer states."""
+
+    def __init__(self, monitor=None, patience=5, min_delta=0.0, restore_best=False):
+        super().__init__(None, monitor)
+        self.patience, self.min_delta, self.restore_best = patience, min_delta, restore_best
+
+    def epoch(self, epoch, numbers):
+        if self.improved(epoch, numbers, self.min_delta) and self.restore_best:
+            self.keep()
+        return epoch - self.best_epoch >= self.patience
+
+
+class Schedule(Callback):
+    """Sets the learning rate: function(epoch) or, with by="step", function(step), both counted from 0 in this fit(). The schedules
+    of the library, fit(schedule="cosine"), need no callback."""
+
+    def __init__(self, function, by="epoch"):
+        if by not in ("epoch", "step"):
+            raise ValueError(f"a schedule is by 'epoch' or 'step', not {by!r}")
+        self.function, self.by, self.count, self.first = function, by, 0, None
+        if by == "step":
+            self.__class__ = StepSchedule
+
+    def begin(self, epochs):
+        self.count, self.first = 0, None
+        self.trainer.learning_rate = self.function(0)
+
+    def epoch(self, epoch, numbers):
+        self.first = epoch if self.first is None else self.first
+        self.trainer.learning_rate = self.function(epoch - self.first + 1)
+
+
+class StepSchedule(Schedule):
+    def step(self, progress):
+        self.count += 1
+        self.trainer.learning_rate = self.function(self.count)
+
+    def epoch(self, epoch, numbers):
+        self.step(None)
+
+
+class CSVLogger(Callback):
+    """Writes a row for each epoch: epoch, learning_rate, loss, ... append: goes on with a file that is there."""
+
+    def __init__(self, path, append=False):
+        self.path, self.append, self.file, self.names = path, append, None, None
+
+    def begin(self, epochs):
+        self.file = open(self.path, "a" if self.append else "w", encoding="utf-8", newline="")
+        self.names = None
+
+    def epoch(self, epoch, numbers):
+        row = {"epoch": epoch, "learning_rate": self.trainer.learning_rate, **numbers}
+        self.write(row)
+        self.file.flush()
+
+    def write(self, row):
+        if self.names is None:
+            self.names = [*row]
+            if not self.file.tell():
+                self.file.write(",".join(self.names) + "\n")
+        self.file.write(",".join(f"{row.get(name, '')}" for name in self.names) + "\n")
+
+    def end(self, history):
+        if self.file:
+            self.file.close()
+            self.file = None
+
+
+class JSONLogger(CSVLogger):
+    """Writes a JSON object for each epoch, one a line."""
+
+    def write(self, row):
+        import json
+        self.file.write(json.dumps(row) + "\n")
+
+
+class TensorBoard(Callback):
+    """Writes event files for TensorBoard into a folder, by the package tensorboard or tensorboardX, which must be installed:
+    losses, accuracies and the learning rate of each epoch, by_step: also the loss of steps."""
+
+    def __init__(self, folder, by_step=False):
+        self.folder, self.writer, self.steps = folder, tensorboard_writer(), 0
+        self.scalar, self.close = None, None
+        if by_step:
+            self.__class__ = StepTensorBoard
+
+    def begin(self, epochs):
+        self.scalar, self.close, self.steps = *self.writer(str(self.folder)), 0
+
+    def epoch(self, epoch, numbers):
+        for name, number in {**numbers, "learning_rate": self.trainer.learning_rate}.items():
+            self.scalar(name, number, epoch)
+
+    def end(self, history):
+        if self.close:
+            self.close()
+
+
+class StepTensorBoard(TensorBoard):
+    def step(self, progress):
+        self.steps += 1
+        self.scalar("step_loss", progress.train.loss, self.steps)
+
+
+def tensorboard_writer():
+    """A function that opens a folder, and returns (scalar(name, number, step), close())."""
+    try:
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    except ImportError:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise ImportError("TensorBoard() writes by the package tensorboard: pip install tensorboard; "
+                              "JSONLogger and CSVLogger need no package") from None
+
+        def opened(folder):
+            writer = SummaryWriter(folder)
+            return writer.add_scalar, writer.close
+        return opened
+
+    def opened(folder):
+        import time
+        writer = EventFileWriter(folder)
+
+        def scalar(name, number, step):
+            value = summary_pb2.Summary.Value(tag=name, simple_value=number)
+            writer.add_event(event_pb2.Event(wall_time=time.time(), step=step, summary=summary_pb2.Summary(value=[value])))
+        return scalar, writer.close
+    return opened
+
+
+def called_by(given, verbose):
+    """The callbacks of a fit(): a callback, a function of (epoch, numbers), or several; and the progress, if it is shown."""
+    from ._progress import shown
+    given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+    made_of = [one if isinstance(one, Callback) else Lambda(one) for one in given]
+    for one in given:
+        if not callable(one) and not isinstance(one, Callback):
+            raise TypeError(f"a callback is a tutti.callbacks.Callback or a function(epoch, numbers), not {type(one).__name__}")
+    progress = shown(verbose)
+    return [progress, *made_of] if progress else made_of
+
+
+__all__ = ["Best", "CSVLogger", "Callback", "EarlyStopping", "History", "JSONLogger", "Lambda", "Schedule", "TensorBoard"]
