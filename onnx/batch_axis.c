@@ -1,6 +1,6 @@
 /* Which axis of a file's value is the batch, and how the other axes become those of a tensor. */
-#include "onnx/exported_names.h"
 #include "onnx/operators.h"
+#include "onnx/parameters/exported_names.h"
 
 #include <inttypes.h>
 #include <string.h>
