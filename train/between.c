@@ -60,13 +60,6 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- states ---- */
 
-const char *tutti_state_name(const tutti_trainer *trainer, int position)
-{
-    if (!trainer || !trainer->options.trains || position < 0) return NULL;
-    return position < optimizer_states(&trainer->optimizer) ? optimizer_state_name(&trainer->optimizer, position)
-                                                            : NULL;
-}
-
 tutti_status tutti_get_state(tutti_trainer *trainer, const char *name, const char *state, float *values, int64_t count)
 {
     tutti_status status;

@@ -64,6 +64,13 @@ done:
     return status;
 }
 
+const char *tutti_state_name(const tutti_trainer *trainer, int position)
+{
+    if (!trainer || !trainer->options.trains || position < 0) return NULL;
+    return position < optimizer_states(&trainer->optimizer) ? optimizer_state_name(&trainer->optimizer, position)
+                                                            : NULL;
+}
+
 tutti_status trainer_find_state(
     tutti_trainer *trainer, const char *name, const char *state, const struct parameter **parameter, float **values)
 {

@@ -106,7 +106,7 @@ class Trainer:
     def predictor(self, given, arrays):
         key = shapes_of(given, arrays)
         found = self.predictors.pop(key, None)
-        if found is None or found.is_stale:
+        if found is None or found.is_outdated:
             step = Step(self.module, None, whole=True)
             listed = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
             found = Predictor(self.program(step, given), listed, self.runtime, max(self.batch_size or 0, len(arrays[0])))

@@ -52,7 +52,7 @@ class Predictor:
         self.versions = {name: tensor._version for name, tensor in self.held.items()}
 
     @property
-    def is_stale(self):
+    def is_outdated(self):
         """Whether numbers have changed that are constants of the network."""
         return any(tensor._version != version for tensor, version in self.baked.values())
 
