@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include "tools/progress.h"
+#include "tools/shape.h"
 #include "tutti_inspect.h"
 #include "tutti_onnx.h"
 
@@ -403,19 +404,9 @@ void session_close(struct session *session)
 
 int parse_shape(const char *command, const char *text, tutti_shape *shape)
 {
-    const char *rest = text;
-    *shape = (tutti_shape) { .rank = 0 };
-    while (shape->rank < TUTTI_MAX_RANK) {
-        char *end = NULL;
-        long long size = strtoll(rest, &end, 10);
-        if (end == rest || (*end && *end != 'x') || size < 1 || size > (1 << 20)) break;
-        shape->sizes[shape->rank++] = size;
-        if (!*end) {
-            if (shape->rank == 1 || shape->rank == 3) return EXIT_DONE;
-            break;
-        }
-        rest = end + 1;
-    }
+    bool good = shape_from_text(text, shape) && (shape->rank == 1 || shape->rank == 3);
+    for (int i = 0; good && i < shape->rank; i++) good = shape->sizes[i] >= 1 && shape->sizes[i] <= 1 << 20;
+    if (good) return EXIT_DONE;
     return wrong_use(command, "--input needs CxHxW, such as 3x224x224, or one number of features, not \"%s\"", text);
 }
 

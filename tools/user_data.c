@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "formats/json_shape.h"
+#include "tools/shape.h"
 #include "tutti_onnx.h"
 
 #include <jansson.h>
@@ -25,15 +26,14 @@ static void print_note(void *user, const char *line)
 /* Reads CxHxW of --input, else takes the given shape. */
 static tutti_status read_size(const struct user_data_options *own, tutti_data_options *options)
 {
-    int used = 0;
-    if (own->input) {
-        if (sscanf(own->input, "%dx%dx%d%n", &options->channels, &options->height, &options->width, &used) < 3 ||
-            own->input[used])
-            return fail(TUTTI_INVALID, "--input needs CxHxW for images, such as 3x224x224, not \"%s\"", own->input);
-    } else if (own->shape.rank == 3) {
-        options->channels = (int)own->shape.sizes[0];
-        options->height = (int)own->shape.sizes[1];
-        options->width = (int)own->shape.sizes[2];
+    tutti_shape shape = own->shape;
+    bool good = !own->input || (shape_from_text(own->input, &shape) && shape.rank == 3);
+    for (int i = 0; own->input && i < shape.rank; i++) good = good && shape.sizes[i] == (int)shape.sizes[i];
+    if (!good) return fail(TUTTI_INVALID, "--input needs CxHxW for images, such as 3x224x224, not \"%s\"", own->input);
+    if (shape.rank == 3) {
+        options->channels = (int)shape.sizes[0];
+        options->height = (int)shape.sizes[1];
+        options->width = (int)shape.sizes[2];
     }
     return TUTTI_OK;
 }
