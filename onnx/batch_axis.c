@@ -235,10 +235,11 @@ tutti_status node_check_equal_parts(const struct onnx_node *node, size_t positio
     struct onnx_value *value = node_input(node, position);
     if (!value || !is_parameter(value)) return TUTTI_OK;
     if (!equal_parts_are_one(node->import, value))
-        return node_refuse("input %zu, '%s', is a parameter with %" PRId64
-                           " parts along axis %d, the batch, and samples share parameters: give it size 1 there, or "
-                           "make it an input, or a buffer (dynamo=True)",
-            position, value->name, size, axis);
+        return node_refuse("input %zu, '%s', is %s with %" PRId64
+                           " parts along axis %d, the batch, and samples share parameters: %s",
+            position, value->name, value->origin.folded_from ? "computed from parameters," : "a parameter", size, axis,
+            value->origin.folded_from ? "export the network for any number of samples (dynamic_shapes), or for 1"
+                                      : "give it size 1 there, or make it an input, or a buffer (dynamo=True)");
     if (!value->noted)
         import_note(node->import,
             "warning: %s has %" PRId64 " equal parts along axis %d, the batch: they are one, which all samples share",
