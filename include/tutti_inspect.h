@@ -75,7 +75,7 @@ typedef struct tutti_operation_info {
     int input_count;     /* inputs that have a name, for tutti_operation_input() */
     int attribute_count; /* for tutti_operation_attribute(); `name`, which all operations have, does not count */
     int min_inputs;      /* how many tensors tutti_op() takes at least, */
-    int max_inputs;      /* and at most: more than input_count where the last input may be repeated */
+    int max_inputs;   /* and at most: more than input_count where the last one may be repeated; INT_MAX: any number */
     const char *onnx; /* the ONNX operator to which it maps directly (tutti_onnx_form); NULL: none, or other inputs or
                        * attributes, which tutti_import_onnx() and tutti_export_onnx() map by a function */
     tutti_onnx_form onnx_form;

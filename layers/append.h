@@ -29,6 +29,8 @@ int append_transpose(const struct append_context *c, int x, const int *order);
 int append_window(const struct append_context *c, int x, const struct window_attributes *attributes);
 /* Elements `begin` to `begin` + size - 1 along an axis, and all along the others. */
 int append_slice(const struct append_context *c, int x, int axis, int64_t begin, int64_t size);
+/* concat.c: joins values along an axis: neighbours, as many as a node takes, until one is left. Changes `values`. */
+int append_concat(const struct append_context *c, int axis, int *values, int count);
 /* The shape begins with the batch of `like`, if this has one; x may lack it. */
 int append_expand(const struct append_context *c, int x, tutti_shape shape, int like);
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "clkernels/arguments/rows.h"
 #include "graph/network.h"
+#include "layers/append.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/interpreter/interpreter.h"
@@ -265,22 +266,21 @@ const struct operation operation_window = {
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
-/* Joins neighbours, as many as a node takes, until one value is left. */
-static int join(tutti_network *network, int layer, int dimension, int *values, int count)
+int append_concat(const struct append_context *c, int axis, int *values, int count)
 {
     enum { MOST = 8 };
-    struct graph *graph = &network->graph;
-    const struct axis_attributes attributes = { .axis = dimension + 1 };
+    const struct axis_attributes attributes = { .axis = axis };
     do {
         int made = 0;
         for (int first = 0; first < count; first += MOST) {
             const int own = count - first < MOST ? count - first : MOST;
             const bool alone = own == 1 && count > 1;
-            values[made++] =
-                alone ? values[first] : graph_append(graph, &operation_concat, &attributes, values + first, own, layer);
+            values[made++] = alone
+                ? values[first]
+                : graph_append(c->graph, &operation_concat, &attributes, values + first, own, c->layer);
         }
         count = made;
-    } while (count > 1 && graph->status == TUTTI_OK);
+    } while (count > 1 && c->graph->status == TUTTI_OK);
     return values[0];
 }
 
@@ -301,7 +301,8 @@ tutti_tensor tutti_concat(tutti_network *network, const tutti_tensor *inputs, in
     }
     if (status != TUTTI_OK) goto done;
     const int layer = network_layer_begin(network, NULL, "concat");
-    if (layer >= 0) joined = network_close(network, layer, join(network, layer, dimension, values, count));
+    const struct append_context context = { network, &network->graph, layer };
+    if (layer >= 0) joined = network_close(network, layer, append_concat(&context, dimension + 1, values, count));
 done:
     free(values);
     return status == TUTTI_OK ? joined : network_fail(network, status);

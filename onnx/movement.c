@@ -152,7 +152,7 @@ static tutti_status node_empty(const struct onnx_node *node, size_t output, cons
 /* All inputs have the same batch_axis; those without a batch are the same for each sample. */
 tutti_status build_concat(struct onnx_node *node)
 {
-    enum { MOST = 8 }; /* inputs of tutti_concat() */
+    enum { MOST = 8 }; /* inputs of a node */
     tutti_tensor list[MOST];
     struct operand first = { .batch = { .batched = false } }, x;
     int axis = 0, count = 0;

@@ -5,6 +5,7 @@
 #include "tools/commands.h"
 #include "tutti_inspect.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,10 @@ static void print_inputs(int position, const tutti_operation_info *operation)
     for (int i = 0; i < operation->input_count && tutti_operation_input(position, i, &input) == TUTTI_OK; i++)
         printf("  %-12s %s%s%s\n", input.name, input.text ? input.text : "any shape",
             input.optional ? "; optional" : "", input.repeated ? "; may be repeated" : "");
-    if (operation->max_inputs > operation->input_count) printf("  %d inputs at most\n", operation->max_inputs);
+    if (operation->max_inputs == INT_MAX)
+        printf("  any number of inputs\n");
+    else if (operation->max_inputs > operation->input_count)
+        printf("  %d inputs at most\n", operation->max_inputs);
 }
 
 /* Prints the words of a choice, or how a value is written. */

@@ -5,8 +5,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "graph/network.h"
+#include "layers/append.h"
 #include "layers/schema/schema.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -275,12 +277,16 @@ done:
     return status;
 }
 
-static tutti_tensor append(tutti_network *network, int layer, const struct op_schema *schema, struct op_values *parsed,
-    const int *values, int count)
+static tutti_tensor append(
+    tutti_network *network, int layer, const struct op_schema *schema, struct op_values *parsed, int *values, int count)
 {
     int made = NO_VALUE;
     const void *attributes = parsed->attributes.bytes;
     const struct append_context context = { network, &network->graph, layer };
+    if (count > OP_INPUTS && network_ok(network)) {
+        const int axis = ((const struct axis_attributes *)attributes)->axis;
+        return network_close(network, layer, append_concat(&context, axis, values, count));
+    }
     if (!schema->decompose && !schema->build)
         return network_append(network, layer, schema->operation, attributes, values, count);
     if (!network_ok(network)) return (tutti_tensor) { NO_VALUE };
@@ -295,6 +301,8 @@ static tutti_status check_inputs(const struct op_schema *schema, int count)
 {
     const int least = schema_min_inputs(schema), most = schema_max_inputs(schema);
     if (count >= least && count <= most) return TUTTI_OK;
+    if (most == INT_MAX)
+        return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes at least %d", schema->name, count, least);
     return fail(TUTTI_INVALID, "%s: it got %d inputs: it takes %d to %d", schema->name, count, least, most);
 }
 
@@ -325,7 +333,6 @@ static tutti_tensor add_layer(tutti_network *network, const struct op_schema *sc
 tutti_tensor tutti_op(
     tutti_network *network, const char *operation, const tutti_tensor *inputs, int input_count, const char *attributes)
 {
-    int values[OP_INPUTS + 1];
     const int count = inputs ? input_count : 0;
     struct op_values parsed = { 0 };
     const struct value none = { 0 };
@@ -339,14 +346,16 @@ tutti_tensor tutti_op(
                 operation ? operation : "(NULL)"));
     const tutti_status counted = check_inputs(schema, count);
     if (counted != TUTTI_OK) return network_fail(network, counted);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         if (!network_operand(network, inputs[i])) return made;
-        values[i] = inputs[i].id;
-    }
+    int *values = memory_new((size_t)count + 1, sizeof *values);
+    if (!values) return network_fail(network, TUTTI_NO_MEMORY);
+    for (int i = 0; i < count; i++) values[i] = inputs[i].id;
     const tutti_status status =
         read_text(schema, count ? network_operand(network, inputs[0]) : &none, attributes, &parsed);
     made = schema->layer && status == TUTTI_OK ? call_layer(network, schema, &parsed, inputs, count)
                                                : add_layer(network, schema, &parsed, values, count, status);
     free(parsed.name);
+    free(values);
     return made;
 }

@@ -1,5 +1,6 @@
 #include "layers/schema/schema.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const struct op_group *const groups[] = { &schema_elementwise, &schema_axes, &schema_windows, &schema_indices,
@@ -57,6 +58,7 @@ int schema_max_inputs(const struct op_schema *schema)
 {
     int count = 0;
     while (schema->inputs[count].name) count++;
+    if (count && schema->inputs[count - 1].any) return INT_MAX;
     return count && schema->inputs[count - 1].repeated ? OP_INPUTS : count;
 }
 

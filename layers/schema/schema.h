@@ -12,6 +12,7 @@ struct op_input {
     const char *name, *text; /* text: shape and type; NULL: any */
     bool optional;
     bool repeated; /* the last one: it may be given again, up to OP_INPUTS inputs */
+    bool any;      /* the last one: it may be given again any number of times, as tutti_concat() takes them */
 };
 enum { OP_INPUTS = 8 };
 

@@ -200,7 +200,7 @@ static const struct op_schema schemas[] = {
         OP_ATTRIBUTES(
             { "size", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(unfold, size), NULL, "rows of a sample", .required = true }),
         &operation_reshape, .complete = complete_unfold },
-    { "concat", "1 to 8 inputs, joined along an axis", INPUTS({ "x", .repeated = true }),
+    { "concat", "one or more inputs, joined along an axis", INPUTS({ "x", .repeated = true, .any = true }),
         OP_ATTRIBUTES(AXIS(axis, "0", "the only one whose sizes may differ")), &operation_concat },
     { 0 },
 };

@@ -72,7 +72,10 @@ static tutti_tensor concat_many(struct inputs *in)
     const tutti_tensor joined = tutti_concat(in->network, many, MANY, 0);
     ck_assert_int_eq(tutti_shape_of(in->network, joined, &shape), TUTTI_OK);
     ck_assert_int_eq(shape.sizes[0], 6 * MANY);
-    return joined;
+    const tutti_tensor named = tutti_op(in->network, "concat", many, MANY, "axis=-1 name=all");
+    ck_assert_int_eq(tutti_shape_of(in->network, named, &shape), TUTTI_OK);
+    ck_assert_int_eq(shape.sizes[2], 7 * MANY);
+    return named;
 }
 static tutti_tensor input_too_many(struct inputs *in)
 {
@@ -567,6 +570,7 @@ static const struct {
     { "reshape", "shape=7,-1", 1, TUTTI_OK, NULL, 2 },
     { "expand", "shape=2,6,5,7", 1, TUTTI_OK, NULL, 4 },
     { "concat", "axis=1", 2, TUTTI_OK, NULL, 3 },
+    { "concat", NULL, 0, TUTTI_INVALID, "it got 0 inputs: it takes at least 1", 0 },
     { "matmul", NULL, 2, TUTTI_SHAPE, "[6, 5, 7] and [6, 4, 7] cannot be multiplied: 7 is not 4", 0 },
     { "matmul", "transpose_a=1", 2, TUTTI_SHAPE, "[6, 5, 7], transposed, and [6, 4, 7]", 0 },
     { "matmul", "transpose_b=2", 2, TUTTI_INVALID, "'transpose_b=2'", 0 },
