@@ -161,14 +161,8 @@ def test_refusals():
     text = str(refusal.value)
     assert "y[:, 0] = 1" in text and "test_torch.py" in text
     module = torch.nn.Sequential(torch.nn.Linear(6, 3))
-    for loss in (torch.nn.CrossEntropyLoss(reduction="sum"), torch.nn.CrossEntropyLoss(weight=torch.ones(3)), lambda outputs, targets: outputs.softmax(0).mean()):
-        with pytest.raises(tutti.UnsupportedError):
-            Trainer(module, loss, torch.optim.SGD(module.parameters(), 0.1)).step(x, y)
     trainer = Trainer(module, torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), 0.1))
     trainer.step(x, y)
-    y[0] = -100
-    with pytest.raises(tutti.UnsupportedError):
-        trainer.step(x, y)
     with pytest.raises(ValueError):
         trainer.step(x, y[:3])
     with pytest.raises(TypeError):

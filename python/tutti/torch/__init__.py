@@ -17,6 +17,7 @@ import torch
 
 from .. import _trainer, errors
 from .graph import Step, Walk, exported
+from .host import feeds as feeds_of
 from .inference import Predictor
 from .optimizers import Updates
 from .values import Refused
@@ -39,8 +40,8 @@ class Trainer:
     """Trains a module.
 
     module     a torch.nn.Module in training mode, with parameters of float32
-    loss       a function of the module's output and the targets that is a mean over the samples: torch.nn.CrossEntropyLoss(), ...,
-               or one of your own; None: the module returns its loss, alone, first, or as "loss" of a dictionary
+    loss       a function of the module's output and the targets that is a number, of means and sums over the samples:
+               torch.nn.CrossEntropyLoss(), ..., or one of your own; None: the module returns its loss, alone, first, or as "loss" of a dictionary
     optimizer  one of torch.optim, with its groups, whose rates are followed; one that Tutti has not gets gradients
     runtime    the devices, tutti.Runtime("0,2"); None: those of tutti.use()
     batch_size the largest batch; None: that of the first step
@@ -55,7 +56,7 @@ class Trainer:
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
-        self.predictors = {}
+        self.predictors, self.ignores = {}, False
         self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
@@ -74,8 +75,11 @@ class Trainer:
         samples = len(arrays[0])
         with torch.no_grad():
             self.prepare(given, arrays)
-            feeds = dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))
-            self.check_labels(feeds)
+            arrays = [array.detach().cpu() for array in arrays]
+            if not self.ignores and any(has(arrays) for has in self.walk.excluded):
+                self.ignores = True     # from now on the labels that count are counted in each batch
+                self.prepare(given, arrays)
+            feeds = dict(zip(self.walk.inputs, (array.numpy() for array in arrays))) | feeds_of(self.walk, arrays)
             if samples > self.trainer.batch_size:
                 self.trainer.batch_size = samples
                 self.updates.rates = ()     # the trainer is made anew, with the rates of its beginning
@@ -145,12 +149,6 @@ class Trainer:
             raise ValueError("all arrays have the samples as their first axis, and equally many: " + ", ".join(str(list(array.shape)) for array in arrays))
         return given, arrays
 
-    def check_labels(self, feeds):
-        for names, ignored in self.walk.excluded:
-            for name in names:
-                if (feeds[name] < 0).any() or (feeds[name] == ignored).any():
-                    raise errors.UnsupportedError(f"labels below 0, or {ignored}: PyTorch divides by the number of the others, which Tutti does not")
-
     def step_by_torch(self, feeds):
         loss = self.trainer.backward(feeds).loss
         gradients = self.trainer.gradients
@@ -166,9 +164,9 @@ class Trainer:
 
     def prepare(self, given, arrays):
         """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
-        key = (shapes_of(given, arrays),
+        key = (shapes_of(given, arrays), self.ignores,
                tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
-        if key == self.key and not self.states_changed:
+        if key == self.key and not self.states_changed and not self.is_stale:
             return
         if not self.states_changed:
             self.sync()
@@ -177,22 +175,29 @@ class Trainer:
         listed = dict(self.whole.named_parameters(remove_duplicate=False))
         chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
         try:
-            self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime)
+            self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime,
+                             ignores=self.ignores)
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot train this module: {refusal}") from None
         self.held = {target: listed[target] for target in self.walk.parameters}
         self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()})
         if self.updates.by_torch:
             warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=3)
-        terms, prediction = self.walk.loss.terms, self.walk.loss.prediction
+        terms, prediction = self.walk.terms, self.walk.loss.prediction
         output = prediction.tensor if prediction is not None and prediction.varies else terms[0][1]
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
                                         optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, len(arrays[0])), **self.options)
         self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
+        self.baked = [(self.buffers[name], self.buffers[name]._version) for name in self.walk.baked if name in self.buffers]
         self.before += self.steps
         self.steps = self.stored = self.updates.load(self.trainer, self.before)
         self.versions = self.current_versions()
         self.key = key
+
+    @property
+    def is_stale(self):
+        """Whether the program has changed buffers that are constants of the network."""
+        return any(one._version != version for one, version in self.baked)
 
     def program(self, step, given):
         try:
@@ -200,7 +205,7 @@ class Trainer:
                 warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights")
                 return exported(step, *given)
         except Exception as failure:
-            raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples: {failure}") from failure
+            raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples, which it is to count by x.shape[0], not len(x): {failure}") from failure
 
     def arrays_here(self):
         """(tensor of the module, the network's name) of all that the network holds."""

@@ -173,14 +173,19 @@ def axes_of(value, dim):
     return [value.place(one) for one in dims]
 
 
+def covers(value, dim):
+    """Whether these are all axes."""
+    return {value.shape.counted(one) for one in ([dim] if isinstance(dim, int) else dim)} == set(range(value.shape.rank))
+
+
 def reduction(operation):
     def build(walk, self, dim=None, keepdim=False, dtype=None, **others):
         if dtype not in (None, torch.float32) and not self.is_integer:
             raise Refused(f"a result of {dtype}")
-        if operation in ("reduce_mean", "reduce_sum") and self.axis is not None and dim in (None, []):
-            if operation == "reduce_mean":
-                return losses.mean(walk, self)
-            raise Refused("a sum over the samples, which depends on their number: use a mean")
+        if operation in ("reduce_mean", "reduce_sum") and self.axis is not None and (dim in (None, []) or covers(self, dim)):
+            if keepdim:
+                raise Refused("a loss with axes")
+            return (losses.mean if operation == "reduce_mean" else losses.total)(walk, self)
         axes = axes_of(self, dim)
         tensor = walk.op(operation, self.floats, axes=axes, keepdims=keepdim) if axes else self.floats
         return walk.result(tensor, [self], outer=self.outer)

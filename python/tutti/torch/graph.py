@@ -10,6 +10,7 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
+from .host import evaluator, fed
 from .movement import detached
 from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, multiple_of, same_for_all, shape_of
@@ -101,13 +102,15 @@ def tensors_in(arguments):
 class Walk:
     """Builds a network of an exported program. After it: `network`, `loss`, `inputs` (names in the order of the program's arrays),
     `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps),
-    `baked` (buffers whose numbers are constants of the network). infers: the outputs are wanted, `found`, not a loss."""
+    `baked` (buffers whose numbers are constants of the network), `made_inputs` (inputs that the host computes, with their functions).
+    infers: the outputs are wanted, `found`, not a loss. ignores: labels that do not count may come."""
 
-    def __init__(self, program, trained, runtime=None, infers=False):
+    def __init__(self, program, trained, runtime=None, infers=False, ignores=False):
         self.program, self.trained, self.network, self.infers, self.baked = program, trained, Network(runtime), infers, set()
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
         self.tied, self.owned = {}, {}
+        self.ignores, self.made_inputs, self.positions, self.fixed = ignores or infers, [], {}, {}
         self.symbol = self.symbol_of(program)
         found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
         if self.refusals:
@@ -118,10 +121,19 @@ class Walk:
 
     def check_loss(self, loss):
         self.loss = loss
-        if isinstance(self.loss, Value) and self.loss.varies:
-            raise errors.UnsupportedError("the loss is not a mean over the samples: it has the shape " + str(list(self.loss.shape.sizes)))
-        if not isinstance(self.loss, Loss):
-            raise errors.UnsupportedError("the loss does not depend on the samples")
+        if isinstance(loss, Value) and loss.varies:
+            raise errors.UnsupportedError("the loss is not a number: it has the shape " + str(list(loss.shape.sizes)))
+        if not isinstance(loss, Loss) or not loss.terms:
+            raise errors.UnsupportedError("the loss does not depend on the samples, or on parameters")
+        self.terms = [(term.factor, self.term(term)) for term in loss.terms]
+
+    def term(self, term):
+        """The library's loss of a term. What it is multiplied by in each batch is an input, the same for all samples."""
+        if term.is_plain:
+            return term.fused() if term.fused else layers.mean(term.elements())
+        def scales(arrays):
+            return torch.full((len(arrays[0]),), term.scale(arrays))
+        return layers.mean(term.elements(), weights=fed(self, (), "float32", scales))
 
     # ---------------------------------------------------------------------------------------------------- inputs ----
 
@@ -141,14 +153,31 @@ class Walk:
     def placeholder(self, node, spec):
         kinds, meta = torch.export.graph_signature.InputKind, node.meta.get("val")
         if spec.kind == kinds.USER_INPUT:
-            return self.input(meta) if isinstance(meta, torch.Tensor) else meta
+            if not isinstance(meta, torch.Tensor):
+                self.fixed[node] = None, meta
+                return meta
+            self.positions[node] = len(self.inputs)
+            made = self.input(meta)
+            made.node = node
+            return made
         if spec.kind == kinds.PARAMETER:
             return self.parameter(spec.target, len(node.users))
         if spec.kind == kinds.BUFFER:
+            self.fixed[node] = spec.target, self.buffer(spec.target)
             return Buffer(self, spec.target, self.buffer(spec.target))
         if spec.kind == kinds.CONSTANT_TENSOR:
+            self.fixed[node] = None, self.program.constants[spec.target]
             return self.known(self.program.constants[spec.target])
         return None
+
+    def is_impure(self, node):
+        """Whether a node writes, draws random numbers or keeps statistics."""
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            return True
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return False
+        name, in_place = name_of(node.target)
+        return in_place or name in RANDOM or name in NEEDS_PARAMETERS
 
     def input(self, meta):
         kinds = {torch.float32: "float32", torch.float64: "float32", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool", torch.uint8: "uint8"}
@@ -268,6 +297,8 @@ class Walk:
                     continue
                 try:
                     env[node] = self.call(module, node, env, aliases, same, order)
+                    if isinstance(env[node], Value) and env[node].node is None:
+                        env[node].node = node
                 except Exception as refusal:    # noqa: BLE001: arguments of a kind that no one has thought of are refused, too
                     what, is_own = getattr(node.target, "_schema", None), isinstance(refusal, (Refused, errors.Error))
                     text = refusal if is_own else f"{type(refusal).__name__}: {refusal}"
@@ -315,13 +346,29 @@ class Walk:
             made = self.computed_now(node, name, args, kwargs)
             if made is not None:
                 return made
+        numbers = [one for one in found if isinstance(one, Loss)]
+        if numbers and all(one.host for one in numbers):
+            return self.number_of_inputs(node, name, args, kwargs)
         if name not in OPERATORS:
             raise Refused("there is no such operator in the table")
         arguments = bound(node.target, args, kwargs)
+        if numbers:
+            return OPERATORS[name](self, **arguments)
         for argument in node.target._schema.arguments:
             if isinstance(arguments[argument.name], SYMBOLIC) and "int" not in str(argument.type).lower():
                 raise Refused("the number of samples is part of what it computes")
         return OPERATORS[name](self, **arguments)
+
+    def number_of_inputs(self, node, name, args, kwargs):
+        """The result of numbers that depend on the inputs alone: a number that the host computes, and a loss if it can be one."""
+        host = evaluator(self, node)
+        if host is None or not isinstance(node.meta["val"], torch.Tensor) or node.meta["val"].ndim:
+            raise Refused("a number of the whole batch is part of what it computes")
+        try:
+            made = OPERATORS[name](self, **bound(node.target, args, kwargs))
+            return Loss(made.terms, made.prediction, host)
+        except (Refused, KeyError, AttributeError):
+            return Loss([], None, host)
 
     def computed_now(self, node, name, args, kwargs):
         """The result of known numbers, by PyTorch itself. Where the number of samples is among them, it is computed for two of these."""

@@ -6,7 +6,7 @@ from .. import _trainer, errors
 from .._feeds import Feeds, paired
 from .._native import ffi, lib
 from .graph import Walk
-from .values import Refused, Value
+from .values import Loss, Refused, Value
 
 
 class Output:
@@ -14,6 +14,8 @@ class Output:
 
     def __init__(self, walk, value):
         self.value = value
+        if isinstance(value, Loss):
+            raise errors.UnsupportedError("the module returns a number of the whole batch")
         if isinstance(value, Value) and value.known is None:
             if value.tensor.dtype != "float32":
                 raise errors.UnsupportedError("the module returns whole numbers of its input")
@@ -38,7 +40,7 @@ class Predictor:
     def __init__(self, program, listed, runtime, batch_size):
         try:
             self.walk = walk = Walk(program, lambda targets: False, runtime, infers=True)
-            self.outputs = [Output(walk, one) if isinstance(one, Value) else one for one in walk.found]
+            self.outputs = [Output(walk, one) if isinstance(one, (Loss, Value)) else one for one in walk.found]
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot run this module: {refusal}") from None
         self.structure = program.call_spec.out_spec

@@ -27,7 +27,7 @@ def pair(operation):
         if others.get("rounding_mode") is not None:
             raise Refused("a rounding mode")
         if isinstance(self, Loss) or isinstance(other, Loss):
-            return losses.scaled(operation, self, other)
+            return losses.scaled(walk, operation, self, other)
         return elements.binary(walk, operation, self, other)
     return build
 

@@ -59,11 +59,13 @@ class Value:
 
     counted: these numbers for each of COUNTS samples, where the number of samples is part of what they are made of. varies: it has the
     batch in the network. Else it is the same for all samples, also if PyTorch has expanded it to a batch.
-    trains: it depends on parameters. fill: the number in all elements. source: names of the inputs that it only reorders."""
+    trains: it depends on parameters. fill: the number in all elements. source: names of the inputs that it only
+    reorders. node: that of the module's graph which it is the result of."""
 
     def __init__(self, walk, shape, dtype, tensor=None, *, outer=1, varies=False, trains=False, known=None, counted=None, fill=None, source=()):
         self.walk, self.shape, self.dtype, self.made, self.outer = walk, shape, dtype, tensor, outer
         self.varies, self.trains, self.known, self.counted, self.fill, self.source = varies, trains, known, counted, fill, source
+        self.node = None
 
     @property
     def axis(self):
@@ -142,17 +144,43 @@ def same_for_all(value):
     return torch.equal(*first)
 
 
-class Loss:
-    """A number for the whole batch: the sum of factor * (mean of a tensor over elements and samples)."""
+class Term:
+    """A part of a loss: factor * samples ** power * (product of scales) * (mean over elements and samples). `elements` makes the tensor
+    of which it is the mean, `fused` the library's loss with this mean, where there is one. scales: functions of a batch's arrays."""
 
-    def __init__(self, terms, prediction):
-        self.terms, self.prediction = list(terms), prediction
+    def __init__(self, factor, elements, fused=None, power=0, scales=()):
+        self.factor, self.elements, self.fused, self.power, self.scales = factor, elements, fused, power, tuple(scales)
+
+    def changed(self, factor=1.0, power=0, scales=()):
+        return Term(self.factor * factor, self.elements, self.fused, self.power + power, (*self.scales, *scales))
+
+    @property
+    def is_plain(self):
+        return not self.power and not self.scales
+
+    def scale(self, arrays):
+        """What the mean is multiplied by, besides the factor, in a batch."""
+        made = float(len(arrays[0])) ** self.power
+        for scale in self.scales:
+            made *= float(scale(arrays))
+        return made
+
+
+class Loss:
+    """A number for the whole batch: the sum of terms. host: a function that computes it from the arrays of a batch, where it depends on
+    these alone; it may have no terms then."""
+
+    def __init__(self, terms, prediction, host=None):
+        self.terms, self.prediction, self.host = list(terms), prediction, host
 
     def times(self, factor):
-        return Loss([(weight * factor, tensor) for weight, tensor in self.terms], self.prediction)
+        return Loss([term.changed(factor=factor) for term in self.terms], self.prediction)
 
-    def plus(self, other):
-        return Loss(self.terms + other.terms, self.prediction)
+    def over_samples(self, power):
+        return Loss([term.changed(power=power) for term in self.terms], self.prediction)
+
+    def scaled(self, scale):
+        return Loss([term.changed(scales=(scale,)) for term in self.terms], self.prediction)
 
 
 def aligned(walk, values, *, integers=False):
