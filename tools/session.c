@@ -410,15 +410,6 @@ int parse_shape(const char *command, const char *text, tutti_shape *shape)
     return wrong_use(command, "--input needs CxHxW, such as 3x224x224, or one number of features, not \"%s\"", text);
 }
 
-const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)
-{
-    size_t used = (size_t)snprintf(buffer, size, "[");
-    for (int i = 0; i < shape->rank && used < size; i++)
-        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "", (long long)shape->sizes[i]);
-    if (used < size) snprintf(buffer + used, size - used, "]");
-    return buffer;
-}
-
 struct session_arrays session_arrays(
     const struct session *session, const void *inputs, const void *targets, float *outputs)
 {

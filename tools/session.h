@@ -6,6 +6,7 @@
 #include "models/models.h"
 #include "tools/onnx_options.h"
 #include "tools/options.h"
+#include "tools/page_text.h"
 #include "tutti_advanced.h"
 #include "tutti_data.h"
 
@@ -129,8 +130,6 @@ void session_close(struct session *session);
 
 /* CxHxW or one number, as --input takes it. */
 int parse_shape(const char *command, const char *text, tutti_shape *shape);
-/* [3, 224, 224] */
-const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
 
 /* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] of bytes or floats, and
  * their targets, [batch][classes] of floats or [batch][labels] of class numbers as its model's loss says; and its

@@ -87,6 +87,10 @@ def test_dlpack(small):
     assert numpy.array_equal(trainer.predict(Loader.Tensor(x)), numpy.from_dlpack(trainer.predict(x)))
     room = numpy.empty((32, 3), "float32")
     assert trainer.predict(x, out=room) is room and numpy.array_equal(room, trainer.predict(x))
+    assert numpy.array_equal(numpy.from_dlpack(trainer.parameters["fc.weight"]), weights_of(trainer))
+    trainer.parameters["fc.bias"] = numpy.from_dlpack(Loader.Tensor(numpy.ones(3, "float32")))
+    trainer.parameters = {"fc.bias": Loader.Tensor(numpy.full(3, 2, "float32"))}
+    assert (numpy.asarray(trainer.parameters["fc.bias"]) == 2).all()
     with pytest.raises(ValueError, match="out has the shape"):
         trainer.predict(x, out=room[:5])
 

@@ -63,6 +63,7 @@ class Options:
     def __init__(self, kind, members, tensor=None, lengths=()):
         """lengths: those of arrays whose number of elements no member says."""
         self.struct, self.kept, self.tensor, self.lengths = ffi.new(kind + " *"), [], tensor or c_of, dict(lengths)
+        self.kind, self.members = kind, {name: value for name, value in members.items() if value is not None}
         self.fields = dict(ffi.typeof(kind).fields)
         if "size" in self.fields:
             self.struct.size = ffi.sizeof(kind)
@@ -188,7 +189,7 @@ class Call:
     def add(self, function, *arguments):
         if self.network is None:
             raise TypeError("a tensor is needed")
-        return self.network.add_layer(function, arguments, self.outs)
+        return self.network.add_layer(function, arguments, self.outs, self.kept)
 
 
 __all__ = ["Call", "Options", "check", "enum", "ffi", "lib", "message"]

@@ -33,6 +33,9 @@ class Port:
         self.name, self.dtype, self.shape, self.is_targets = name, dtype, tuple(shape), is_targets
         self.c_name, self.numpy = ffi.new("char[]", name.encode()), numpy.dtype(dtype)
 
+    def __reduce__(self):
+        return Port, (self.name, self.dtype, self.shape, self.is_targets)
+
     def is_ready(self, array):
         """The library reads it as it is."""
         return (array.dtype == self.numpy or array.dtype.name in AS_IT_IS.get(self.dtype, ())) and array.flags.c_contiguous

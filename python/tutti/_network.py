@@ -1,11 +1,13 @@
 """Networks and their tensors."""
 import contextlib
 import math
+import os
 
 import numpy
 
+from . import _html, _pickling
 from ._call import DTYPES, NUMPY, Call, Options, enum, encoded, shape_of, sizes_of
-from ._handle import Handle, UseLock
+from ._handle import Handle, UseLock, taken
 from ._native import ffi, lib
 from ._runtime import default_runtime
 from .errors import by_status, check, made, message
@@ -28,6 +30,9 @@ class Tensor:
     @property
     def dtype(self):
         return numpy.dtype(NUMPY[self.network.tensor_info(self.c).dtype])
+
+    def __reduce__(self):
+        return _pickling.tensor_of, (self.network, self.c.id)
 
     def __repr__(self):
         return f"<tutti.Tensor {list(self.shape)}>"
@@ -74,6 +79,7 @@ class Network(Handle):
         super().__init__(made(lib.tutti_network_new(self.runtime.pointer)), lib.tutti_network_free, self.runtime)
         self.lock = UseLock()   # only one thread at a time may use a network and its trainers
         self.defaults, self.last, self.named = {}, None, []
+        self.journal, self.loaded = [], None    # the calls that built it (_pickling.py); None: it cannot be pickled
 
     def tensor_info(self, c):
         info = ffi.new("tutti_tensor_info *", {"size": ffi.sizeof("tutti_tensor_info")})
@@ -87,9 +93,11 @@ class Network(Handle):
             raise by_status.get(status, ValueError)(message())
         return Tensor(self, c)
 
-    def add_layer(self, function, arguments, outs=()):
+    def add_layer(self, function, arguments, outs=(), kept=()):
         with self.lock:
             self.last = self.tensor(function(self.pointer, *arguments))
+            if self.journal is not None:
+                self.journal.append((_pickling.function_name(function), *(_pickling.written(argument, kept) for argument in arguments)))
             return (self.last, *(Tensor(self, out[0]) for out in outs)) if outs else self.last
 
     def op(self, operation, *inputs, **attributes):
@@ -125,16 +133,29 @@ class Network(Handle):
     @contextlib.contextmanager
     def scope(self, prefix):
         """Layers within it have names that begin with "prefix."."""
-        lib.tutti_scope_push(self.pointer, encoded(prefix))
+        self.scope_push(prefix)
         try:
             yield self
         finally:
-            lib.tutti_scope_pop(self.pointer)
+            self.scope_pop()
+
+    def note(self, method, *arguments):
+        if self.journal is not None:
+            self.journal.append((method, *map(_pickling.said, arguments)))
+
+    def scope_push(self, prefix):
+        lib.tutti_scope_push(self.pointer, encoded(prefix))
+        self.note(".scope_push", prefix)
+
+    def scope_pop(self):
+        lib.tutti_scope_pop(self.pointer)
+        self.note(".scope_pop")
 
     def output(self, tensor, name=None):
         """Makes a tensor an output of the network: what trainers train and predict."""
         if name is not None:
             check(lib.tutti_output(self.pointer, encoded(name), tensor.c))
+            self.note(".output", tensor, name)
         self.named.append(tensor)
         return tensor
 
@@ -159,9 +180,11 @@ class Network(Handle):
     def freeze(self, pattern):
         """Parameters that match, as "backbone.*", do not train."""
         check(lib.tutti_freeze(self.pointer, encoded(pattern)))
+        self.note(".freeze", pattern)
 
     def unfreeze(self, pattern):
         check(lib.tutti_unfreeze(self.pointer, encoded(pattern)))
+        self.note(".unfreeze", pattern)
 
     def layers(self):
         """(name, operation, shape of a sample, parameters) of each layer."""
@@ -170,6 +193,13 @@ class Network(Handle):
             check(lib.tutti_network_layer(self.pointer, position, info))
             found.append((ffi.string(info.name).decode(), ffi.string(info.operation).decode(), shape_of(info.shape), info.parameters))
         return found
+
+    def _repr_html_(self):
+        """The picture that `tutti show --svg` draws."""
+        return _html.picture(taken(lib.network_picture(self.pointer, b"network")), f"{self.parameter_count} parameters")
+
+    def __reduce__(self):
+        return _pickling.network_of, _pickling.network_parts(self)
 
     def __repr__(self):
         rows = [f"  {name:24} {operation:20} {list(shape)!s:20} {count or ''}".rstrip() for name, operation, shape, count in self.layers()]
@@ -202,6 +232,7 @@ def load(path, *, input=None, runtime=None, sizes=None, note=None, **options):
     check(lib.tutti_import_onnx(network.runtime.pointer, encoded(path), given.struct, found))
     Handle.__init__(network, found.network, lib.tutti_network_free, network.runtime)
     network.lock, network.defaults, network.last = UseLock(), {}, None
+    network.journal, network.loaded = [], (os.path.abspath(path), {"input": input, "sizes": sizes, "note": note, **options})
     network.named = [Tensor(network, ffi.new("tutti_tensor *", found.outputs[position])[0]) for position in range(found.output_count)]
     return network
 

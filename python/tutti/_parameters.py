@@ -4,6 +4,7 @@ from collections.abc import Mapping
 import numpy
 
 from ._call import shape_of
+from ._feeds import plain
 from ._native import ffi, lib
 from .errors import check
 
@@ -24,13 +25,19 @@ class Values:
     def __array__(self, dtype=None, copy=None):
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
+    def __dlpack__(self, **options):
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return 1, 0     # the host's memory
+
     def __getitem__(self, index):
         return self.numpy()[index]
 
     def __setitem__(self, index, values):
         with self.owner.trainer.lock:
             changed = self.numpy()
-            changed[index] = values
+            changed[index] = plain(values, self.name)
             self.owner.write(self, changed)
 
     def __len__(self):
@@ -72,7 +79,7 @@ class Parameters(Mapping):
             check(self.set(self.trainer.pointer, *self.place(values), ffi.from_buffer("float[]", array.reshape(-1)), array.size))
 
     def __setitem__(self, name, array):
-        values, array = self.known[name], numpy.asarray(array, "float32")
+        values, array = self.known[name], numpy.asarray(plain(array, name), "float32")
         if array.shape != values.shape:
             raise ValueError(f"{name} has the shape {list(values.shape)}, the array {list(array.shape)}")
         self.write(values, array)

@@ -2,6 +2,7 @@
 import threading
 from typing import NamedTuple
 
+from . import _html
 from ._call import Options
 from ._handle import Handle
 from ._native import ffi, lib
@@ -25,12 +26,17 @@ def device(info):
                     for value in (getattr(info, name) for name in Device._fields)))
 
 
+class Devices(list):
+    def _repr_html_(self):
+        return _html.table(Device._fields, self)
+
+
 def devices(devices=None):
     """All devices of the machine. `chosen` are those that a training would use, or that `devices` names ("all", "gpu", "0,2")."""
     options, listed, count = Options("tutti_runtime_options", {"devices": devices}), ffi.new("tutti_device_info **"), ffi.new("int *")
     check(lib.tutti_devices_list(options.struct, listed, count))
     try:
-        return [device(listed[0][position]) for position in range(count[0])]
+        return Devices(device(listed[0][position]) for position in range(count[0]))
     finally:
         lib.tutti_devices_free(listed[0])
 
@@ -40,6 +46,7 @@ class Runtime(Handle):
 
     def __init__(self, devices=None, **options):
         given = Options("tutti_runtime_options", {"devices": devices, **options})
+        self.options = given.members
         super().__init__(made(lib.tutti_open(given.struct)), lib.tutti_close)
 
     @property
@@ -49,6 +56,9 @@ class Runtime(Handle):
             check(lib.tutti_device_get(self.pointer, position, info))
             opened.append(device(info))
         return opened
+
+    def _repr_html_(self):
+        return _html.table(Device._fields, self.devices)
 
     def __repr__(self):
         return f"<tutti.Runtime {', '.join(device.name for device in self.devices)}>"

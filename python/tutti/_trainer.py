@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy
 
-from . import _fit, layers
+from . import _fit, _pickling, layers
 from ._batches import Batches
 from ._call import Options, encoded
 from ._feeds import Feeds, Port, Source, is_large, paired, plain, ports_of
@@ -302,6 +302,20 @@ class Trainer(Handle):
         """Where the time of the last plan on a device goes."""
         with self.lock:
             return taken(lib.tutti_profile(self.pointer, device, ffi.NULL))
+
+    @property
+    def trains(self):
+        """It has a loss."""
+        return self.options["loss"] != lib.TUTTI_LOSS_NONE or bool(self.options.get("losses"))
+
+    def __reduce__(self):
+        """As a checkpoint, with the network."""
+        members = {name: getattr(self, name) for name in ("network", "output", "batch_size", "options", "ports", "history", "resumed")}
+        with self.lock:
+            return _pickling.trainer_of, (members, _pickling.checkpoint_of(self))
+
+    def _repr_html_(self):
+        return self.network._repr_html_() + self.history._repr_html_()
 
     def __repr__(self):
         return f"<tutti.Trainer of {self.network.parameter_count} parameters>"

@@ -1,6 +1,7 @@
 """What fit() calls while it trains: fit(..., callbacks=[tutti.callbacks.EarlyStopping(patience=3)]).
 
 A function(epoch, numbers) is a callback, too. What returns True ends the training."""
+from . import _html
 from ._native import ffi, lib
 from .errors import made
 
@@ -11,6 +12,10 @@ class History(dict):
     def add(self, **numbers):
         for name, number in numbers.items():
             self.setdefault(name, []).append(number)
+
+    def _repr_html_(self):
+        """Curves of the losses and of the accuracies."""
+        return _html.curves(self)
 
 
 class Callback:

@@ -3,6 +3,7 @@
 #include "base/numbers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static int character_count(const char *text)
@@ -67,5 +68,14 @@ const char *format_bytes(double bytes, char *buffer, size_t size)
         number_print(buffer, size, "%.*f MiB", bytes < 10 * (1 << 20) ? 1 : 0, bytes / (1 << 20));
     else
         number_print(buffer, size, "%.1f GiB", bytes / (1 << 30));
+    return buffer;
+}
+
+const char *format_shape(const tutti_shape *shape, char *buffer, size_t size)
+{
+    size_t used = (size_t)snprintf(buffer, size, "[");
+    for (int i = 0; i < shape->rank && used < size; i++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%lld", i ? ", " : "", (long long)shape->sizes[i]);
+    if (used < size) snprintf(buffer + used, size - used, "]");
     return buffer;
 }

@@ -3,6 +3,7 @@
 #define TOOLS_PAGE_TEXT_H
 
 #include "base/text.h"
+#include "tutti.h"
 
 /* Appends a text, escaped for HTML, SVG and attributes; bytes that are not UTF-8 become U+FFFD. */
 void page_text(struct text *page, const char *text);
@@ -12,5 +13,7 @@ void page_text_cut(struct text *page, const char *text, int characters);
 const char *format_count(double value, char *buffer, size_t size);
 const char *format_seconds(double seconds, char *buffer, size_t size);
 const char *format_bytes(double bytes, char *buffer, size_t size);
+/* [3, 224, 224] */
+const char *format_shape(const tutti_shape *shape, char *buffer, size_t size);
 
 #endif

@@ -107,6 +107,7 @@ class Walk:
 
     def __init__(self, program, trained, runtime=None, infers=False, ignores=False):
         self.program, self.trained, self.network, self.infers, self.baked = program, trained, Network(runtime), infers, set()
+        self.network.journal = None
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
         self.tied, self.owned = {}, {}
