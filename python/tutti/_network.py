@@ -141,7 +141,7 @@ class Network(Handle):
 
     def note(self, method, *arguments):
         if self.journal is not None:
-            self.journal.append((method, *map(_pickling.said, arguments)))
+            self.journal.append((method, *map(_pickling.portable, arguments)))
 
     def scope_push(self, prefix):
         lib.tutti_scope_push(self.pointer, encoded(prefix))

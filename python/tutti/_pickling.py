@@ -40,12 +40,12 @@ def function_of(name):
     return getattr(lib, name) if isinstance(name, str) else getattr(lib.model_at(name[0]), name[1])
 
 
-def said(value):
+def portable(value):
     """A member of options without what belongs to a network."""
     if hasattr(value, "c"):
         return Id(value.c.id)
     if isinstance(value, (list, tuple)):
-        return [said(one) for one in value]
+        return [portable(one) for one in value]
     if isinstance(value, ffi.CData):
         return None if value == ffi.NULL else Out
     return value
@@ -59,7 +59,7 @@ def written(argument, kept):
         return Null
     for options in kept:
         if getattr(options, "struct", None) is argument:
-            return "options", options.kind, {name: said(value) for name, value in options.members.items()}, options.lengths
+            return "options", options.kind, {name: portable(value) for name, value in options.members.items()}, options.lengths
     kind = ffi.typeof(argument)
     if kind.kind == "struct":
         return Id(argument.id) if "tutti_tensor" in kind.cname else ("shape", list(argument.sizes[0:argument.rank]))

@@ -173,6 +173,8 @@ def caller_faults(root):
         if path.suffix == ".h":
             declared |= {name: path.relative_to(root) for name in DECLARATION.findall(code)}
         used.update(re.findall(r"\w+", DECLARATION.sub("", code)))
+    for path in (root / "python").rglob("*.py"):
+        used.update(re.findall(r"\blib\.(\w+)", path.read_text()))
     for name in sorted(set(declared) - used - exported(root)):
         yield f"{declared[name]}: nothing calls {name}()"
 
