@@ -1,13 +1,13 @@
 /* JPEG files by libjpeg-turbo. Its errors, and warnings that data are missing or damaged, leave it by longjmp(). */
 #include "base/status.h"
 #include "formats/image_kinds.h"
+#include "formats/jpeg_library.h"
 
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <jerror.h>
-#include <jpeglib.h>
 
 /* Progressive files are kept whole as coefficients. Each scan visits them all, and takes a few bytes of a hostile file;
  * encoders write about ten. */
@@ -161,8 +161,11 @@ static bool jpeg_matches(const struct image_file *file)
 static tutti_status jpeg_header(const struct image_file *file, struct image_header *header)
 {
     struct reader reader = { .file = file };
-    const tutti_status status = run(&reader, read_header);
+    tutti_status status = TUTTI_OK;
+    TRY(loaded_need(&jpeg_library, file->name));
+    status = run(&reader, read_header);
     *header = reader.header;
+done:
     return status;
 }
 

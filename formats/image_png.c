@@ -1,11 +1,10 @@
 /* PNG files by libpng. Its errors leave it by longjmp(). */
 #include "base/status.h"
 #include "formats/image_kinds.h"
+#include "formats/png_library.h"
 
 #include <setjmp.h>
 #include <string.h>
-
-#include <png.h>
 
 enum { DEFLATE_RATIO = 1032 }; /* a byte of deflated data becomes at most so many */
 
@@ -153,8 +152,11 @@ static bool png_matches(const struct image_file *file)
 static tutti_status png_header(const struct image_file *file, struct image_header *header)
 {
     struct reader reader = { .file = file };
-    const tutti_status status = run(&reader, read_header);
+    tutti_status status = TUTTI_OK;
+    TRY(loaded_need(&png_library, file->name));
+    status = run(&reader, read_header);
     *header = reader.header;
+done:
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct tutti_hosts_options {
 /* Joins the other ranks; returns NULL on failure. A process that was started alone becomes rank 0 of 1 and does not use
  * MPI. Otherwise the function initialises MPI with MPI_THREAD_SERIALIZED, unless the program has initialised it with at
  * least that level. The library uses communicators of its own and calls MPI only from the thread that uses the trainer.
- * Errors: TUTTI_UNSUPPORTED if several processes were started and this build has no MPI. */
+ * Errors: TUTTI_UNSUPPORTED if several processes were started and this build has no MPI, or MPI is missing. */
 TUTTI_API tutti_hosts *tutti_hosts_open(const tutti_hosts_options *options);
 /* Waits for all ranks to call it; free the trainers that use `hosts` first. Finalises MPI if tutti_hosts_open()
  * initialised it; MPI cannot be opened again then. After TUTTI_HOST_LOST it neither waits nor finalises: mpirun ends

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "parallel/communicator.h"
+#include "parallel/mpi_library.h"
 #include "tutti_hosts.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -69,6 +69,7 @@ static bool is_started(void)
     int initialised = 0;
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
         if (getenv(variables[i])) return true;
+    if (!loaded_is_present(&mpi_library) || loaded_refusal(&mpi_library)) return false; /* nobody initialised it */
     MPI_Initialized(&initialised);
     return initialised;
 }
@@ -112,6 +113,7 @@ tutti_status comm_open(struct tutti_hosts *comm)
     tutti_status status = TUTTI_OK;
     comm->count = 1;
     if (!is_started()) return TUTTI_OK;
+    TRY(loaded_need(&mpi_library, "this process was started by mpirun"));
     comm->link = memory_new(1, sizeof(*comm->link));
     if (!comm->link) return TUTTI_NO_MEMORY;
     comm->link->communicator = comm->link->gathers = MPI_COMM_NULL;

@@ -3,12 +3,12 @@
  * prints a warning at the end of a process that has not done so. */
 #include "runtime/fft.h"
 
-#include <clFFT.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "runtime/clfft_library.h"
 #include "runtime/memory.h"
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
@@ -141,7 +141,7 @@ const char *fft_refusal(const struct fft *fft, const struct capabilities *can)
     if (fft->real && fft->inverse) return "clFFT transforms real numbers forward";
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] > INT_MAX / 2) return "clFFT counts with 32 bits";
-    return NULL;
+    return loaded_refusal(&clfft_library);
 }
 
 void fft_emit(const struct fft *fft, cl_mem x, cl_mem y, struct launch_list *list)

@@ -2,9 +2,9 @@
  * most GPUs and has parameters for the rest. It has no epilogue: another matrix is copied into C first, bias and
  * activation are one small launch after. */
 #include "base/memory.h"
+#include "runtime/clblast_library.h"
 #include "runtime/gemm_implementations.h"
 
-#include <clblast_c.h>
 #include <pthread.h>
 
 /* CLBlast up to 1.6.0 loses programs when two threads store into its cache at once (its issue 486), and Debian 12 has
@@ -49,7 +49,8 @@ static tutti_status enqueue(struct device *device, void *state, cl_event *event)
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)
 {
     (void)gemm;
-    return can->class == DEVICE_GPU ? NULL : "it needs a GPU-class device";
+    if (can->class != DEVICE_GPU) return "it needs a GPU-class device";
+    return loaded_refusal(&clblast_library);
 }
 
 /* C = added. */
