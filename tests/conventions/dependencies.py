@@ -143,7 +143,7 @@ TYPE = re.compile(
 
 
 def exported(root):
-    return set((root / "tests/install/exported-symbols.txt").read_text().split())
+    return set(re.findall(r"^tutti_\w+$", (root / "include/symbols.txt").read_text(), re.M))
 
 
 def name_faults(root):
