@@ -43,8 +43,8 @@ def main():
             c.write("};\n\n")
         c.write("const struct kernel_text kernel_texts[] = {\n")
         for name, width, device_class, shuffle in entries:
-            c.write(f'    {{ "{name}", text_{name}, {width:d}, {device_class:d}, {shuffle:d} }},\n')
-        c.write("    { 0, 0, 0, 0, 0 },\n};\n")
+            c.write(f'    {{ "{name}", text_{name}, {width:d}, {device_class:d}, {shuffle:d}, 0 }},\n')
+        c.write("    { 0, 0, 0, 0, 0, 0 },\n};\n")
 
 
 main()

@@ -95,8 +95,8 @@ int graph_value(
  * node_of(...)->outputs[i]. */
 int graph_append(struct graph *graph, const struct operation *operation, const void *attributes, const int *inputs,
     int input_count, int layer);
-/* Returns zeroed memory that lives as long as the graph, or NULL if there is none. Graphs with such memory are not
- * copied: only plans have attributes that point to it. */
+/* Returns zeroed memory that lives as long as the graph, or NULL if there is none. Attributes may point to it. Graphs
+ * of plans with such memory are not copied; a plan's graph points to the memory of its network's. */
 void *graph_new(struct graph *graph, size_t bytes);
 /* The last appended node; valid until the next append. */
 struct node *graph_last(struct graph *graph);
@@ -141,7 +141,7 @@ bool node_is_reached(const struct node *node, const bool *reached);
  * it after each pass. */
 tutti_status graph_validate(const struct graph *graph);
 /* Hash of the values and nodes that graph_reaches() found: of what they compute, not of their layers' names. Only of a
- * network's own graph, in which no attribute is a pointer. */
+ * network's own graph, in which no described attribute is a pointer. */
 uint64_t graph_hash(const struct graph *graph, const bool *reached, uint64_t seed);
 struct text;
 /* Prints a line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */

@@ -168,6 +168,9 @@ struct operation {
     operation_reference *reference;
     /* Ends with NULL; the last one fits every problem on every device. */
     const struct implementation *const *implementations;
+    /* The first-use check of kernels that a program gave, before a plan uses them. Returns TUTTI_OK if they passed one
+     * before. NULL: the kernels are Tutti's, which plan/verify.h checks. */
+    tutti_status (*check)(struct device *device, const struct problem *problem);
     /* Least possible FLOPs and bytes for the node as it is: its shapes include the number of samples. NULL: 0 FLOPs,
      * the bytes of all operands. */
     double (*flops)(const struct problem *problem);

@@ -66,6 +66,8 @@
     X(dropout)                   \
     X(random_uniform)            \
     X(random_normal)             \
+    X(custom)                    \
+    X(custom_gradient)           \
     X(cross_entropy)             \
     X(nll)                       \
     X(soft_cross_entropy)        \

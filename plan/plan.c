@@ -189,6 +189,7 @@ static tutti_status verify(struct plan *plan)
     }
     if (again)
         FAIL(TUTTI_BUILD, "kernels are refused again and again on '%s': see tutti show --why", plan->device->can.name);
+    TRY(verify_custom(plan));
 done:
     return status;
 }

@@ -232,3 +232,18 @@ tutti_status verify_implementations(struct device *device, const struct verify_i
     (void)wait_patience(patience);
     return status;
 }
+
+tutti_status verify_custom(struct plan *plan)
+{
+    const double patience = wait_patience(TIME_OUT);
+    tutti_status status = TUTTI_OK;
+    for (size_t n = 0; status == TUTTI_OK && n < plan->graph.node_count; n++) {
+        const struct node *node = &plan->graph.nodes[n];
+        struct problem problem;
+        if (!node->operation->check) continue;
+        problem_of(plan, node, &problem);
+        status = node->operation->check(plan->device, &problem);
+    }
+    (void)wait_patience(patience);
+    return status;
+}

@@ -8,6 +8,7 @@
 struct kernel_text {
     const char *name, *text;
     bool width, class, shuffle; /* whether it looks at V, at TUTTI_GPU, at SHUFFLE */
+    bool any_builtin;           /* it may call built-in functions that clkernels/builtins.h does not declare */
 };
 extern const struct kernel_text kernel_texts[];
 

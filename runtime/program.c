@@ -151,9 +151,16 @@ static char *options_of(const struct device *device, const struct program_reques
         request->options && *request->options ? " " : "", request->options ? request->options : "");
 }
 
+/* Whether the program is built with Tutti's own declarations of built-in functions. */
+static bool builds_without_header(const struct device *device, const char *source)
+{
+    const struct kernel_text *text = source_find(source);
+    return (device->quirks & QUIRK_READS_HEADER) && !(text && text->any_builtin);
+}
+
 char *program_options(const struct device *device, const struct program_request *request)
 {
-    return options_of(device, request, device->quirks & QUIRK_READS_HEADER ? WITHOUT_HEADER : "");
+    return options_of(device, request, builds_without_header(device, request->source) ? WITHOUT_HEADER : "");
 }
 
 static tutti_status build_from_source(struct device *device, const struct program_request *request, const char *text,
@@ -205,7 +212,7 @@ static tutti_status build(struct device *device, const struct program_request *r
     made->from_cache = made->program != NULL;
     if (!made->program) {
         status = build_from_source(device, request, text->text, options, &made->program);
-        if (status == TUTTI_BUILD && (device->quirks & QUIRK_READS_HEADER))
+        if (status == TUTTI_BUILD && builds_without_header(device, request->source))
             status = build_with_header(device, request, text->text, &made->program);
         if (status != TUTTI_OK) goto done;
     }

@@ -47,13 +47,14 @@ const struct kernel_text *source_find(const char *name)
 static struct made_source *make(const struct kernel_text *base, const char *name, const char *body)
 {
     struct made_source *made = memory_new(1, sizeof *made);
-    char *text = made ? memory_format("%s\n#line 1\n%s", base->text, body) : NULL;
+    char *text = NULL;
+    if (made) text = base ? memory_format("%s\n#line 1\n%s", base->text, body) : memory_copy_text(body);
     if (!text) {
         free(made);
         return NULL;
     }
     snprintf(made->name, sizeof made->name, "%s", name);
-    made->text = *base;
+    made->text = base ? *base : (struct kernel_text) { .any_builtin = true };
     made->text.name = made->name;
     made->text.text = text;
     return made;
@@ -62,10 +63,11 @@ static struct made_source *make(const struct kernel_text *base, const char *name
 const char *source_make(const char *base, const char *body)
 {
     char name[40];
-    snprintf(name, sizeof name, "%.16s-%016llx", base, (unsigned long long)XXH3_64bits(body, strlen(body)));
+    snprintf(name, sizeof name, "%.16s-%016llx", base ? base : "custom",
+        (unsigned long long)XXH3_64bits(body, strlen(body)));
     pthread_mutex_lock(&lock);
     struct made_source *made = find_made(name);
-    if (!made && (made = make(find_embedded(base), name, body))) {
+    if (!made && (made = make(base ? find_embedded(base) : NULL, name, body))) {
         made->next = made_sources;
         made_sources = made;
     }

@@ -1,0 +1,212 @@
+/* The texts of custom operations' kernels, and their launches. */
+#include "layers/custom/custom.h"
+
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "base/text.h"
+#include "layers/elementwise.h"
+#include "runtime/source.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------ names ---- */
+
+static bool is_word(const char *text, size_t length)
+{
+    if (length == 0 || isdigit((unsigned char)*text)) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]) && text[i] != '_') return false;
+    return true;
+}
+
+/* Reads KEY=NUMBER. Returns the length of KEY; 0: it is something else. */
+static size_t attribute_key(const char *text, size_t length)
+{
+    const char *equals = memchr(text, '=', length);
+    char *end = NULL;
+    if (!equals || !is_word(text, (size_t)(equals - text))) return 0;
+    if (equals + 1 + strspn(equals + 1, "+-.eE0123456789") < text + length) return 0; /* hexadecimal */
+    const double number = number_read(equals + 1, &end);
+    return end == text + length && end > equals + 1 && isfinite(number) ? (size_t)(equals - text) : 0;
+}
+
+static tutti_status check_attributes(const struct custom *custom)
+{
+    for (const char *at = custom->attributes; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (attribute_key(at, length) == 0)
+            return fail(TUTTI_INVALID, "custom operation '%s': the attribute '%.*s' is not of the form name=number",
+                custom->operation, (int)length, at);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status custom_check_names(const struct custom *custom)
+{
+    static const char *const taken[] = { "i", "y", "dy" };
+    if (!is_word(custom->operation, strlen(custom->operation)))
+        return fail(TUTTI_INVALID, "custom operation '%s': its name must consist of letters, digits and '_'",
+            text_printable(custom->operation).text);
+    if (custom->inputs == 0) return fail(TUTTI_INVALID, "custom operation '%s' has no inputs", custom->operation);
+    for (int i = 0; i < custom->inputs; i++) {
+        const char *name = custom->names[i];
+        bool good = is_word(name, strlen(name));
+        for (size_t k = 0; k < sizeof(taken) / sizeof(*taken); k++) good &= strcmp(name, taken[k]) != 0;
+        for (int k = 0; k < custom->inputs; k++)
+            good &=
+                (k == i || strcmp(name, custom->names[k])) && !(*name == 'd' && !strcmp(name + 1, custom->names[k]));
+        if (!good)
+            return fail(TUTTI_INVALID,
+                "custom operation '%s': '%s' cannot be the name of an input: it must be a word of OpenCL C, and "
+                "neither "
+                "i, y, dy, another input nor its gradient",
+                custom->operation, text_printable(name).text);
+    }
+    return check_attributes(custom);
+}
+
+/* ------------------------------------------------------------------------------------------------------- text ---- */
+
+static void print_attributes(struct text *text, const char *attributes)
+{
+    for (const char *at = attributes; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
+        const int length = (int)strcspn(at, " "), key = (int)attribute_key(at, (size_t)length);
+        const int digits = length - key - 1;
+        const bool whole = (int)strspn(at + key + 1, "+-0123456789") == digits;
+        text_append(text, "#define %.*s (%.*s%s)\n", key, at, digits, at + key + 1, whole ? "" : "f");
+    }
+}
+
+static void print_number(struct text *text, const char *name, const char *what, int64_t number)
+{
+    text_append(text, "#define %s_%s %" PRId64 "%s\n", name, what, number, number > INT32_MAX ? "L" : "");
+}
+
+static void print_sizes(struct text *text, const char *name, const struct value *value)
+{
+    char what[16];
+    print_number(text, name, "elements", custom_sample_elements(value));
+    for (int i = value->batched; i < value->shape.rank; i++) {
+        number_print(what, sizeof what, "size%d", i - value->batched);
+        print_number(text, name, what, value->shape.sizes[i]);
+    }
+}
+
+/* One array of a kernel. */
+struct array {
+    const char *prefix, *name;
+    bool written, batched;
+};
+enum { ARRAYS = 2 * CUSTOM_INPUTS + 2 };
+
+/* Lists the arrays in the order of arguments. */
+static int list_arrays(const struct custom_values *values, bool backward, struct array arrays[ARRAYS])
+{
+    const struct custom *custom = values->custom;
+    int count = 0;
+    for (int i = 0; i < custom->inputs; i++)
+        arrays[count++] = (struct array) { "", custom->names[i], false, values->x[i]->batched };
+    arrays[count++] = (struct array) { "", "y", !backward, true };
+    if (!backward) return count;
+    arrays[count++] = (struct array) { "d", "y", false, true };
+    for (int i = 0; i < custom->inputs; i++) arrays[count++] = (struct array) { "d", custom->names[i], true, true };
+    return count;
+}
+
+static int64_t items_of(const struct custom_values *values, bool backward)
+{
+    const int64_t wanted = values->custom->items[backward];
+    return wanted ? wanted : custom_sample_elements(backward ? values->x[0] : values->y);
+}
+
+static void print_parameters(struct text *text, const struct array *arrays, int count)
+{
+    for (int i = 0; i < count; i++)
+        text_append(text, "%sglobal %sfloat *restrict %s%s", i ? ", " : "", arrays[i].written ? "" : "const ",
+            arrays[i].prefix, arrays[i].name);
+}
+
+/* A task or work-item has `chunk` items. The loop over those of one sample is one that compilers turn into vectors. */
+static void print_kernel(struct text *text, const struct array *arrays, int count, bool backward)
+{
+    text_append(text, "\n#line 1 \"kernel\"\nkernel void custom_%s(", backward ? "backward" : "forward");
+    print_parameters(text, arrays, count);
+    text_append(text,
+        ", const long custom_count, const long custom_chunk)\n{\n"
+        "    const long custom_begin = (long)get_global_id(0) * custom_chunk;\n"
+        "    const long custom_end = min(custom_begin + custom_chunk, custom_count);\n"
+        "    for (long custom_at = custom_begin; custom_at < custom_end;) {\n"
+        "        const long custom_sample = custom_at / CUSTOM_ITEMS, custom_first = custom_sample * CUSTOM_ITEMS;\n"
+        "        const int custom_last = (int)(min(custom_end, custom_first + CUSTOM_ITEMS) - custom_first);\n"
+        "        for (int i = (int)(custom_at - custom_first); i < custom_last; i++)\n"
+        "            custom_body(i");
+    for (int i = 0; i < count; i++) {
+        text_append(text, ", %s%s", arrays[i].prefix, arrays[i].name);
+        if (arrays[i].batched) text_append(text, " + custom_sample * %s_elements", arrays[i].name);
+    }
+    text_append(text, ");\n        custom_at = custom_first + custom_last;\n    }\n}\n");
+}
+
+const char *custom_text(const struct custom_values *values, bool backward)
+{
+    const struct custom *custom = values->custom;
+    struct array arrays[ARRAYS];
+    const int count = list_arrays(values, backward, arrays);
+    struct text text = { 0 };
+    print_attributes(&text, custom->attributes);
+    for (int i = 0; i < custom->inputs; i++) print_sizes(&text, custom->names[i], values->x[i]);
+    print_sizes(&text, "y", values->y);
+    text_append(&text, "#define CUSTOM_ITEMS %" PRId64 "\n", items_of(values, backward));
+    if (*custom->source) text_append(&text, "#line 1 \"source of %s\"\n%s\n", custom->operation, custom->source);
+    text_append(
+        &text, "#line 1 \"kernel\"\nstatic inline __attribute__((always_inline)) void custom_body(const int i, ");
+    print_parameters(&text, arrays, count);
+    text_append(&text, ")\n{\n#line 1 \"%s of %s\"\n%s\n}\n", backward ? "backward" : "forward", custom->operation,
+        backward ? custom->backward : custom->forward);
+    print_kernel(&text, arrays, count, backward);
+    char *made = text_take(&text);
+    const char *name = made ? source_make(NULL, made) : NULL;
+    free(made);
+    return name;
+}
+
+/* ----------------------------------------------------------------------------------------------------- launch ---- */
+
+/* Floats of a sample in all arrays of the kernel: a measure of its work. */
+static int64_t floats_of(const struct custom_values *values, bool backward)
+{
+    const int times = backward ? 2 : 1;
+    int64_t sum = times * custom_sample_elements(values->y);
+    for (int i = 0; i < values->custom->inputs; i++) sum += times * custom_sample_elements(values->x[i]);
+    return sum;
+}
+
+void custom_launch(
+    const struct custom_values *values, bool backward, int64_t samples, const cl_mem *buffers, struct launch_list *list)
+{
+    enum { GROUP = 64 };
+    struct array arrays[ARRAYS];
+    const char *source = custom_text(values, backward);
+    if (!source) {
+        if (list->status == TUTTI_OK) list->status = TUTTI_NO_MEMORY;
+        return;
+    }
+    const struct capabilities *device = &list->device->can;
+    const int64_t items = items_of(values, backward), floats = floats_of(values, backward), all = items * samples;
+    int64_t chunk = 1;
+    if (device->class == DEVICE_CPU)
+        chunk = divide_up(elementwise_task_floats(device, floats * samples), divide_up(floats, items));
+    struct launch *launch = launch_add(list, source, backward ? "custom_backward" : "custom_forward", "%s", "");
+    launch_buffers(launch, buffers, (size_t)list_arrays(values, backward, arrays));
+    launch_long(launch, all);
+    launch_long(launch, chunk);
+    if (device->class == DEVICE_CPU)
+        launch_tasks(launch, (size_t)divide_up(all, chunk), 1, 1);
+    else
+        items_launch(launch, device, GROUP, all, 0);
+    launch_work(launch, 0, 4 * (double)floats * (double)samples);
+}
