@@ -1,0 +1,286 @@
+/* Custom operations (include/tutti_custom.h): results and gradients, on one device and on all, and what is refused. */
+#include "tests/feeds.h"
+#include <check.h>
+#include <math.h>
+#include <string.h>
+#undef fail /* base/status.h has its own */
+
+#include "tests/layers/device_suite.h"
+#include "tutti.h"
+#include "tutti_custom.h"
+#include "tutti_steps.h"
+
+enum { SAMPLES = 7, ROWS = 3, COLUMNS = 5, NUMBERS = ROWS * COLUMNS };
+
+static tutti_runtime *runtime; /* all devices */
+#define ASSERT_OK(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+
+/* y = w[column] sin(x) + offset. An item of the backward is a column. */
+static void reference(void *user, const double *const *inputs, double *y)
+{
+    const double offset = *(const double *)user;
+    for (int i = 0; i < NUMBERS; i++) y[i] = inputs[1][i % COLUMNS] * sin(inputs[0][i]) + offset;
+}
+
+static double offset = 0.25;
+static const tutti_custom_options waves = {
+    .operation = "waves",
+    .inputs = "x w",
+    .attributes = "offset=0.25 rows=3",
+    .source = "float wave(float x) { return sin(x); }",
+    .forward = "y[i] = w[i % x_size1] * wave(x[i]) + offset;",
+    .backward = "float sum = 0;\n"
+                "for (int k = i; k < rows * x_size1; k += x_size1) {\n"
+                "    dx[k] = dy[k] * w[i] * cos(x[k]);\n"
+                "    sum += dy[k] * (y[k] - offset) / w[i];\n"
+                "}\n"
+                "dw[i] = sum;",
+    .backward_items = COLUMNS,
+    .low = 0.5f,
+    .high = 1.5f,
+    .reference = reference,
+    .user = &offset,
+};
+
+static float numbers(int i)
+{
+    return 0.1f + (float)(i * 37 % 101) / 101;
+}
+
+struct training {
+    tutti_network *network;
+    tutti_trainer *trainer;
+    tutti_tensor x, y;
+};
+
+static void make(struct training *t, tutti_runtime *on, const tutti_custom_options *options, bool trains)
+{
+    float w[COLUMNS];
+    for (int i = 0; i < COLUMNS; i++) w[i] = numbers(i + 50);
+    *t = (struct training) { .network = tutti_network_new(on) };
+    t->x = tutti_input(t->network, "x", TUTTI_SHAPE(ROWS, COLUMNS));
+    const tutti_tensor both[] = { t->x,
+        tutti_parameter(t->network, "w", TUTTI_SHAPE(COLUMNS), &(tutti_parameter_options) { .values = w }) };
+    const tutti_tensor scaled = tutti_mul(t->network, both[0], both[1]);
+    t->y = options->inputs ? tutti_custom(t->network, both, 2, options) : tutti_custom(t->network, &scaled, 1, options);
+    t->trainer = tutti_compile(t->network, t->y,
+        &(tutti_training) { .loss = trains ? TUTTI_MSE : TUTTI_LOSS_NONE,
+            .batch = SAMPLES,
+            .gradient_inputs = trains ? &t->x : NULL,
+            .gradient_input_count = trains });
+}
+
+static void free_training(struct training *t)
+{
+    tutti_trainer_free(t->trainer);
+    tutti_network_free(t->network);
+}
+
+/* The results and gradients, in double precision. */
+static void expect(const float *x, const float *targets, double *y, double *dx, double dw[COLUMNS])
+{
+    memset(dw, 0, COLUMNS * sizeof *dw);
+    for (int i = 0; i < SAMPLES * NUMBERS; i++) {
+        const double w = (double)numbers(i % COLUMNS + 50);
+        y[i] = w * sin((double)x[i]) + offset;
+        const double dy = 2 * (y[i] - (double)targets[i]) / (SAMPLES * NUMBERS);
+        dx[i] = dy * w * cos((double)x[i]);
+        dw[i % COLUMNS] += dy * sin((double)x[i]);
+    }
+}
+
+static void close_to(const char *name, const float *found, const double *expected, int count)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_msg(fabs((double)found[i] - expected[i]) < 1e-6, "%s %d: %g instead of %g", name, i, (double)found[i],
+            expected[i]);
+}
+
+static void compare(tutti_runtime *on)
+{
+    float x[SAMPLES * NUMBERS], targets[SAMPLES * NUMBERS], y[SAMPLES * NUMBERS], dx[SAMPLES * NUMBERS], dw[COLUMNS];
+    double of_y[SAMPLES * NUMBERS], of_dx[SAMPLES * NUMBERS], of_dw[COLUMNS];
+    struct training t;
+    for (int i = 0; i < SAMPLES * NUMBERS; i++) {
+        x[i] = numbers(i) * 2 - 1;
+        targets[i] = numbers(i + 7);
+    }
+    make(&t, on, &waves, true);
+    ck_assert_msg(t.trainer != NULL, "%s", tutti_message(NULL));
+    expect(x, targets, of_y, of_dx, of_dw);
+    ASSERT_OK(tutti_infer(t.trainer, FEED_ONE(x), SAMPLES, FETCH_ONE(t.y, y)));
+    close_to("y", y, of_y, SAMPLES * NUMBERS);
+    ASSERT_OK(tutti_backward(t.trainer, FEED_PAIR(x, targets), SAMPLES, NULL));
+    ASSERT_OK(tutti_get_input_gradient(t.trainer, t.x, dx, SAMPLES * NUMBERS));
+    ASSERT_OK(tutti_get_gradient(t.trainer, "w", dw, COLUMNS));
+    close_to("dx", dx, of_dx, SAMPLES * NUMBERS);
+    close_to("dw", dw, of_dw, COLUMNS);
+    free_training(&t);
+}
+
+START_TEST(test_agrees_with_reference)
+{
+    compare(runtime);
+    tutti_runtime *one = tutti_open(&(tutti_runtime_options) { .devices = "0" });
+    ck_assert_msg(one != NULL, "%s", tutti_message(NULL));
+    compare(one);
+    tutti_close(one);
+}
+END_TEST
+
+/* Between layers whose values have another layout; an output of another shape; lengths of sequences. */
+START_TEST(test_shapes)
+{
+    static const tutti_custom_options halves = {
+        .operation = "halves",
+        .forward = "y[i] = x[2 * i] + x[2 * i + 1];",
+        .backward = "dx[i] = dy[i / 2];",
+        .shape = { .rank = 3, .sizes = { 5, 6, 4 } },
+    };
+    static const tutti_custom_options turn = { .operation = "turn", .forward = "y[i] = x[x_size0 - 1 - i];" };
+    float images[SAMPLES * 2 * 6 * 8] = { 0 }, targets[SAMPLES] = { 0 }, out[SAMPLES * 6];
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_tensor x = tutti_conv2d(network, tutti_input(network, "x", TUTTI_SHAPE(2, 6, 8)), 5, 1, NULL);
+    x = tutti_custom(network, &x, 1, &halves);
+    x = tutti_dense(network, tutti_flatten(network, tutti_conv2d(network, x, 3, 3, NULL)), 1, NULL);
+    tutti_trainer *trainer = tutti_compile(network, x, &(tutti_training) { .loss = TUTTI_MSE, .batch = SAMPLES });
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_train_step(trainer, FEED_PAIR(images, targets), SAMPLES, NULL));
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    network = tutti_network_new(runtime);
+    x = tutti_input(network, "x", TUTTI_SHAPE(TUTTI_SEQUENCE));
+    x = tutti_custom(network, &x, 1, &turn);
+    trainer = tutti_compile(network, x, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .batch = SAMPLES, .sequence = 6 });
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(NULL));
+    for (int length = 4; length <= 6; length++) {
+        tutti_feed feed = { "x", TUTTI_DTYPE_F32, images, .length = length };
+        for (int i = 0; i < 2 * length; i++) images[i] = (float)i;
+        ASSERT_OK(tutti_infer(trainer, &feed, 1, 2, FETCH_ONE(x, out)));
+        for (int i = 0; i < 2 * length; i++)
+            ck_assert_int_eq((int)out[i], i / length * length + length - 1 - i % length);
+    }
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+}
+END_TEST
+
+#define LINEAR .operation = "linear", .forward = "y[i] = 2 * x[i];",
+static void reference_3x(void *user, const double *const *inputs, double *y)
+{
+    (void)user;
+    for (int i = 0; i < NUMBERS; i++) y[i] = 3 * inputs[0][i];
+}
+
+static const struct {
+    tutti_custom_options options;
+    bool infers; /* wrong without training, too */
+    tutti_status status;
+    const char *says;
+} wrong[] = {
+    { { LINEAR.backward = "dx[i] = 3 * dy[i];" }, false, TUTTI_WRONG_RESULT, "finite differences of its forward give" },
+    { { LINEAR.backward = "if (i != 4) dx[i] = 2 * dy[i];" }, false, TUTTI_WRONG_RESULT,
+        "element 4 of dx in sample 0 is not written" },
+    { { LINEAR.backward = "dx[i == 3 ? 4 : i] = 2 * dy[i == 3 ? 4 : i];" }, false, TUTTI_WRONG_RESULT,
+        "element 3 of dx in sample 0 is not written" },
+    { { LINEAR }, false, TUTTI_INVALID, "custom operation 'linear' has no backward" },
+    { { LINEAR.reference = reference_3x }, true, TUTTI_WRONG_RESULT, "the reference gives" },
+    { { .operation = "log", .forward = "y[i] = log(x[i]);" }, true, TUTTI_WRONG_RESULT,
+        "NaN for numbers from -2 to 2" },
+    { { .operation = "past", .forward = "y[i] = x[i]; if (i == x_elements - 1) y[i + 2 * x_elements + 2] = 1;" }, true,
+        TUTTI_WRONG_RESULT, "it writes past the end of y" },
+    { { .operation = "typo", .forward = "const int j = i;\ny[j] = xx[j];" }, true, TUTTI_BUILD, "forward of typo:2:" },
+    { { .operation = "typo", .source = "float f(float a) { return b; }", .forward = "y[i] = f(x[i]);" }, true,
+        TUTTI_BUILD, "source of typo:1:" },
+};
+
+START_TEST(test_wrong_texts_are_refused)
+{
+    struct training t;
+    for (int trains = !wrong[_i].infers; trains < 2; trains++) {
+        make(&t, runtime, &wrong[_i].options, trains != 0);
+        ck_assert_ptr_null(t.trainer);
+        ck_assert_msg(tutti_last_status() == wrong[_i].status, "%d: %s", tutti_last_status(), tutti_message(NULL));
+        ck_assert_msg(strstr(tutti_message(NULL), wrong[_i].says) != NULL, "%s", tutti_message(NULL));
+        free_training(&t);
+    }
+}
+END_TEST
+
+START_TEST(test_check_can_be_left_out)
+{
+    tutti_custom_options options = wrong[0].options;
+    struct training t;
+    options.no_check = true;
+    make(&t, runtime, &options, true);
+    ck_assert_msg(t.trainer != NULL, "%s", tutti_message(NULL));
+    free_training(&t);
+}
+END_TEST
+
+static const struct {
+    tutti_custom_options options;
+    int inputs;
+    const char *says;
+} invalid[] = {
+    { { .size = 3 }, 1, "tutti_custom_options" },
+    { { .forward = "y[i] = 0;" }, 1, "operation is NULL" },
+    { { .operation = "a b", .forward = "y[i] = 0;" }, 1, "must consist of letters" },
+    { { .operation = "none" }, 1, "has no forward" },
+    { { LINEAR }, 2, "it got 2 inputs: it has names for 1" },
+    { { LINEAR.inputs = "a b c d e f g" }, 1, "at most 6" },
+    { { LINEAR.inputs = "x x" }, 2, "cannot be the name of an input" },
+    { { LINEAR.inputs = "x dx" }, 2, "cannot be the name of an input" },
+    { { LINEAR.inputs = "y" }, 1, "cannot be the name of an input" },
+    { { LINEAR.inputs = "x-" }, 1, "cannot be the name of an input" },
+    { { LINEAR.inputs = "" }, 1, "has no inputs" },
+    { { LINEAR.attributes = "a" }, 1, "the attribute 'a'" },
+    { { LINEAR.attributes = "a=1 b=x" }, 1, "the attribute 'b=x'" },
+    { { LINEAR.attributes = "a=0x10" }, 1, "the attribute 'a=0x10'" },
+    { { LINEAR.shape = { .rank = 8 } }, 1, "the shape has 8 axes" },
+    { { LINEAR.shape = { .rank = 1 } }, 1, "size 0 of the shape is 0" },
+    { { LINEAR.forward_items = -1 }, 1, "forward_items is -1" },
+    { { LINEAR.low = 1, .high = 1 }, 1, "low must be smaller" },
+};
+
+START_TEST(test_invalid_options_are_refused)
+{
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2)), both[] = { x, x };
+    ck_assert_int_lt(tutti_custom(network, both, invalid[_i].inputs, &invalid[_i].options).id, 0);
+    ck_assert_msg(strstr(tutti_message(NULL), invalid[_i].says) != NULL, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
+START_TEST(test_invalid_tensors_are_refused)
+{
+    static const char *const says[] = { "all inputs are parameters", "set tutti_custom_options.shape", "is not float32",
+        "options that are NULL" };
+    static const tutti_custom_options first = { LINEAR.inputs = "p x" };
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_tensor inputs[] = { tutti_parameter(network, "p", TUTTI_SHAPE(2), NULL),
+        tutti_input(network, "x", TUTTI_SHAPE(2)),
+        tutti_input_typed(network, "n", TUTTI_DTYPE_I32, (int64_t[]) { 2 }, 1) };
+    if (_i == 0) inputs[1] = inputs[0];
+    if (_i == 2) inputs[0] = inputs[2];
+    ck_assert_int_lt(tutti_custom(network, inputs, 2, _i == 3 ? NULL : &first).id, 0);
+    ck_assert_msg(strstr(tutti_message(NULL), says[_i]) != NULL, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, test_agrees_with_reference);
+    tcase_add_test(tcase, test_shapes);
+    tcase_add_loop_test(tcase, test_wrong_texts_are_refused, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tcase, test_check_can_be_left_out);
+    tcase_add_loop_test(tcase, test_invalid_options_are_refused, 0, sizeof invalid / sizeof *invalid);
+    tcase_add_loop_test(tcase, test_invalid_tensors_are_refused, 0, 4);
+}
+
+int main(void)
+{
+    return device_suite_run("custom", "all", &runtime, add_tests);
+}
