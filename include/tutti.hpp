@@ -24,13 +24,16 @@
 #include <utility>
 #include <vector>
 
-namespace tutti {
+namespace tutti
+{
 
-class error : public std::runtime_error {
+class error : public std::runtime_error
+{
 public:
     /* Without a message: that of the thread's last failure. */
     explicit error(tutti_status status, const char *message = tutti_message(nullptr))
-        : std::runtime_error(message), status_(status)
+        : std::runtime_error(message)
+        , status_(status)
     {
     }
     tutti_status status() const noexcept { return status_; }
@@ -57,14 +60,19 @@ inline tutti_shape shape(std::initializer_list<std::int64_t> sizes)
 /* A C object that is freed with its owner; it can be moved, not copied. One that was moved from has none: using it
  * throws. */
 template <typename type, void (*release)(type *)>
-class owner {
+class owner
+{
 public:
     /* Takes what a function returned; NULL: throws that function's failure. */
-    explicit owner(type *handle) : handle_(handle)
+    explicit owner(type *handle)
+        : handle_(handle)
     {
         if (!handle) throw error(tutti_last_status());
     }
-    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) { }
+    owner(owner &&other) noexcept
+        : handle_(std::exchange(other.handle_, nullptr))
+    {
+    }
     owner &operator=(owner &&other) noexcept
     {
         std::swap(handle_, other.handle_);
@@ -89,10 +97,14 @@ private:
 template <typename type>
 constexpr tutti_dtype dtype_of()
 {
-    if constexpr (std::is_same_v<type, float>) return TUTTI_DTYPE_F32;
-    else if constexpr (std::is_same_v<type, std::int32_t>) return TUTTI_DTYPE_I32;
-    else if constexpr (std::is_same_v<type, std::int64_t>) return TUTTI_DTYPE_I64;
-    else if constexpr (std::is_same_v<type, bool>) return TUTTI_DTYPE_BOOL;
+    if constexpr (std::is_same_v<type, float>)
+        return TUTTI_DTYPE_F32;
+    else if constexpr (std::is_same_v<type, std::int32_t>)
+        return TUTTI_DTYPE_I32;
+    else if constexpr (std::is_same_v<type, std::int64_t>)
+        return TUTTI_DTYPE_I64;
+    else if constexpr (std::is_same_v<type, bool>)
+        return TUTTI_DTYPE_BOOL;
     else {
         static_assert(std::is_same_v<type, std::uint8_t>, "arrays are of float, int32_t, int64_t, uint8_t or bool");
         return TUTTI_DTYPE_U8;
@@ -101,11 +113,18 @@ constexpr tutti_dtype dtype_of()
 
 /* Elements in a row, of a vector, an array, a std::span or a pointer and their number; they stay the caller's. */
 template <typename type>
-class span {
+class span
+{
 public:
-    span(type *data, std::size_t size) : data_(data), size_(size) { }
+    span(type *data, std::size_t size)
+        : data_(data)
+        , size_(size)
+    {
+    }
     template <typename container, typename = decltype(std::declval<container &>().data())>
-    span(container &&from) : data_(from.data()), size_(from.size())
+    span(container &&from)
+        : data_(from.data())
+        , size_(from.size())
     {
     }
     type *data() const noexcept { return data_; }
@@ -119,19 +138,28 @@ private:
 /* An array for an input, or for "targets". */
 struct feed : tutti_feed {
     std::size_t size;
-    template <typename container, typename element = std::remove_const_t<
-        std::remove_pointer_t<decltype(std::declval<const container &>().data())>>>
+    template <typename container,
+        typename element =
+            std::remove_const_t<std::remove_pointer_t<decltype(std::declval<const container &>().data())>>>
     feed(const char *name, const container &values)
-        : tutti_feed { name, dtype_of<element>(), values.data(), 0 }, size(values.size())
+        : tutti_feed { name, dtype_of<element>(), values.data(), 0 }
+        , size(values.size())
     {
     }
 };
 
 using runtime_owner = owner<tutti_runtime, tutti_close>;
-class runtime : public runtime_owner {
+class runtime : public runtime_owner
+{
 public:
-    explicit runtime(const char *devices = nullptr) : runtime_owner(open(devices)) { }
-    explicit runtime(const tutti_runtime_options &options) : runtime_owner(tutti_open(&options)) { }
+    explicit runtime(const char *devices = nullptr)
+        : runtime_owner(open(devices))
+    {
+    }
+    explicit runtime(const tutti_runtime_options &options)
+        : runtime_owner(tutti_open(&options))
+    {
+    }
 
 private:
     static tutti_runtime *open(const char *devices)
@@ -143,13 +171,18 @@ private:
 };
 
 using network_owner = owner<tutti_network, tutti_network_free>;
-class network : public network_owner {
+class network : public network_owner
+{
 public:
-    explicit network(const runtime &runtime) : network_owner(tutti_network_new(runtime)) { }
+    explicit network(const runtime &runtime)
+        : network_owner(tutti_network_new(runtime))
+    {
+    }
 };
 
 using trainer_owner = owner<tutti_trainer, tutti_trainer_free>;
-class trainer : public trainer_owner {
+class trainer : public trainer_owner
+{
 public:
     trainer(const network &network, tutti_tensor output, const tutti_training &training)
         : trainer_owner(tutti_compile(network, output, &training))
@@ -160,7 +193,8 @@ public:
         const auto list = checked(feeds, samples);
         check(tutti_fit(*this, list.data(), static_cast<int>(list.size()), samples, &fitting));
     }
-    /* progress(const tutti_progress &) returns whether to go on. What it throws ends the training and is thrown here. */
+    /* progress(const tutti_progress &) returns whether to go on. What it throws ends the training and is thrown here.
+     */
     template <typename callback>
     void fit(std::initializer_list<feed> feeds, std::int64_t samples, tutti_fitting fitting, callback progress)
     {
