@@ -31,6 +31,7 @@ bool attributes_equal(
 {
     for (const struct attribute *member = attribute_members(type); member->name; member++) {
         const void *of_a = a->bytes + member->offset, *of_b = b->bytes + member->offset;
+        if (member->kind == ATTRIBUTE_POINTER) continue;
         const bool equal = member->kind == ATTRIBUTE_SHAPE
             ? shape_equal(*(const tutti_shape *)of_a, *(const tutti_shape *)of_b)
             : !memcmp(of_a, of_b, member->bytes);

@@ -10,6 +10,7 @@
 /* The type of a member, and what is done with it. */
 enum attribute_kind {
     ATTRIBUTE_OTHER,      /* of any type */
+    ATTRIBUTE_POINTER,    /* to the network's memory; neither compared nor hashed: another member stands for it */
     ATTRIBUTE_NUMBER,     /* float */
     ATTRIBUTE_NUMBERS,    /* float[] */
     ATTRIBUTE_FLAG,       /* bool */

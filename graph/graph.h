@@ -141,7 +141,7 @@ bool node_is_reached(const struct node *node, const bool *reached);
  * it after each pass. */
 tutti_status graph_validate(const struct graph *graph);
 /* Hash of the values and nodes that graph_reaches() found: of what they compute, not of their layers' names. Only of a
- * network's own graph, in which no described attribute is a pointer. */
+ * network's own graph. */
 uint64_t graph_hash(const struct graph *graph, const bool *reached, uint64_t seed);
 struct text;
 /* Prints a line for each node: "operation + fusion ... port=%value:name[shape] ... -> port=%value[shape] ...". */

@@ -30,6 +30,7 @@ static uint64_t attributes_hash(const struct node *node, uint64_t hash)
 {
     for (const struct attribute *member = attribute_members(node->operation->attributes); member->name; member++) {
         const void *at = node->attributes.bytes + member->offset;
+        if (member->kind == ATTRIBUTE_POINTER) continue;
         hash = member->kind == ATTRIBUTE_SHAPE ? shape_hash(at, hash) : XXH3_64bits_withSeed(at, member->bytes, hash);
     }
     return hash;

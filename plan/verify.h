@@ -26,8 +26,8 @@ void verify_items_free(struct verify_items *items);
 /* *failed: at least one was put on the blacklist, so the choice must be made again. A failure of the check itself is a
  * failure of the implementation. */
 tutti_status verify_implementations(struct device *device, const struct verify_items *items, bool *failed);
-/* Checks the kernels of operations with a check of their own, unless they passed it on this device before. Fails if they
- * do not: there are no others. */
+/* Checks the kernels of operations with a check of their own, unless they passed it on this device before. Fails if
+ * they do not: there are no others. */
 tutti_status verify_custom(struct plan *plan);
 /* Puts the node's implementation on the blacklist. TUTTI_BUILD if it is the last one of its operation; the message
  * has the text that is not built (`source`) and the reason. */

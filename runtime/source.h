@@ -8,8 +8,8 @@
 /* Finds the text with this name; NULL if there is none. In an embedded text, every `#include "x.h"` is replaced. */
 const struct kernel_text *source_find(const char *name);
 /* Adds a text that consists of the embedded text `base` and `body`. Returns its name, "base-" and a hash, which stays
- * valid. base: NULL, for a body that a program gave: it can call all built-in functions of OpenCL C. Any thread may call
- * it. NULL with a message without memory. */
+ * valid. base: NULL, for a body that a program gave: it can call all built-in functions of OpenCL C. Any thread may
+ * call it. NULL with a message without memory. */
 const char *source_make(const char *base, const char *body);
 
 #endif

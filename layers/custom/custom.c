@@ -12,23 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-ATTRIBUTES_DESCRIBE(custom, ATTRIBUTE(custom, LONG, hash), ATTRIBUTE(custom, SHAPE, shape))
-
-struct custom_values custom_values(const struct problem *problem)
-{
-    const bool backward = problem->node->operation == &operation_custom_gradient;
-    struct custom_values values = { .custom = custom_attributes(problem->node)->custom, .backward = backward };
-    for (int i = 0; i < values.custom->inputs; i++) values.x[i] = problem->inputs[i + (backward ? CUSTOM_X : 0)];
-    values.y = backward ? problem->inputs[CUSTOM_Y] : problem->outputs[0];
-    return values;
-}
-
-int64_t custom_sample_elements(const struct value *value)
-{
-    int64_t elements = 1;
-    for (int i = value->batched; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
-    return elements;
-}
+ATTRIBUTES_DESCRIBE(
+    custom, ATTRIBUTE(custom, OTHER, hash), ATTRIBUTE(custom, SHAPE, shape), ATTRIBUTE(custom, POINTER, custom))
 
 /* ----------------------------------------------------------------------------------------------------- shapes ---- */
 

@@ -26,7 +26,7 @@ struct custom {
 struct custom_attributes {
     int64_t hash;                /* of the definition, which stands for it where nodes are compared */
     tutti_shape shape;           /* of y, with the batch; rank 0: as the first input */
-    const struct custom *custom; /* not among the described members: it is the network's */
+    const struct custom *custom; /* the network's */
 };
 ATTRIBUTES(custom)
 
@@ -39,8 +39,21 @@ struct custom_values {
     const struct value *x[CUSTOM_INPUTS], *y;
     bool backward; /* it is the gradient's */
 };
-struct custom_values custom_values(const struct problem *problem);
-int64_t custom_sample_elements(const struct value *value); /* of a value without the batch: all */
+static inline struct custom_values custom_values(const struct problem *problem)
+{
+    const bool backward = problem->node->operation == &operation_custom_gradient;
+    struct custom_values values = { .custom = custom_attributes(problem->node)->custom, .backward = backward };
+    for (int i = 0; i < values.custom->inputs; i++) values.x[i] = problem->inputs[i + (backward ? CUSTOM_X : 0)];
+    values.y = backward ? problem->inputs[CUSTOM_Y] : problem->outputs[0];
+    return values;
+}
+/* Of a value without the batch: all. */
+static inline int64_t custom_sample_elements(const struct value *value)
+{
+    int64_t elements = 1;
+    for (int i = value->batched; i < value->shape.rank; i++) elements *= value->shape.sizes[i];
+    return elements;
+}
 
 /* custom_text.c: */
 /* Fails unless these are words that a text can use. */

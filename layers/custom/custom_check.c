@@ -16,7 +16,8 @@ enum { SAMPLES = 3, PROBES = 64, FEWEST_PROBES = 8, GUARD = 64 };
 /* Numbers of y that the differences of all probes of an input read, at most where there are more than FEWEST_PROBES. */
 #define READ_NUMBERS ((int64_t)1 << 22)
 #define NOT_A_NUMBER 0x7fc00000
-/* Of the largest element: of the forward as plan/trial.c has it, of differences of floats and of doubles. */
+/* Tolerances are relative to the largest element: of the forward, as in plan/trial.c; of differences of floats; of
+ * differences of doubles. */
 #define FORWARD_TOLERANCE 1e-3
 #define FLOAT_TOLERANCE 1e-2
 #define DOUBLE_TOLERANCE 1e-3

@@ -103,6 +103,7 @@ static void append_member(struct text *text, const struct value *x, const struct
     case ATTRIBUTE_LONG:
     case ATTRIBUTE_SIZES: append_list(text, name, from, (int)(bytes / sizeof(int64_t))); break;
     case ATTRIBUTE_ACTIVATION: /* the operation's name has it */
+    case ATTRIBUTE_POINTER:
     case ATTRIBUTE_OTHER: break;
     }
 }

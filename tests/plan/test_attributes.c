@@ -30,6 +30,7 @@ static size_t bytes_of(const struct attribute *member)
     case ATTRIBUTE_INT:
     case ATTRIBUTE_SIZES:
     case ATTRIBUTE_NUMBERS:
+    case ATTRIBUTE_POINTER: return sizeof(void *);
     case ATTRIBUTE_OTHER: break;
     }
     return member->bytes;
