@@ -47,7 +47,7 @@ static inline struct custom_values custom_values(const struct problem *problem)
     values.y = backward ? problem->inputs[CUSTOM_Y] : problem->outputs[0];
     return values;
 }
-/* Of a value without the batch: all. */
+/* Returns how many numbers a sample has: all of a value without the batch. */
 static inline int64_t custom_sample_elements(const struct value *value)
 {
     int64_t elements = 1;
