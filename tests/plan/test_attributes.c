@@ -27,10 +27,10 @@ static size_t bytes_of(const struct attribute *member)
     case ATTRIBUTE_ACTIVATION: return sizeof(enum activation);
     case ATTRIBUTE_LONG: return sizeof(int64_t);
     case ATTRIBUTE_PLACES: return TUTTI_MAX_RANK * sizeof(int64_t);
+    case ATTRIBUTE_POINTER: return sizeof(void *);
     case ATTRIBUTE_INT:
     case ATTRIBUTE_SIZES:
     case ATTRIBUTE_NUMBERS:
-    case ATTRIBUTE_POINTER: return sizeof(void *);
     case ATTRIBUTE_OTHER: break;
     }
     return member->bytes;
