@@ -9,7 +9,7 @@ MOST_POINTS = 400
 
 
 def table(names, rows):
-    head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in names)
+    head = "".join(f"<th>{html.escape(name.removesuffix('_bytes').replace('_', ' '))}</th>" for name in names)
     lines = "".join("<tr>" + "".join(f"<td>{html.escape(cell(name, value))}</td>" for name, value in zip(names, row)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
 
