@@ -226,7 +226,7 @@ TUTTI_API tutti_tensor tutti_op(
 /* Losses. Each returns a tensor for tutti_training.losses: the mean of its formula over the labels or elements of a
  * sample, and over the samples. Gradients go to the predictions only, not to the targets. Targets that are floats may
  * also be a constant, or made of constants and parameters: these are broadcast to the predictions' shape as for
- * tutti_add(). */
+ * tutti_add(). Class numbers may be a constant of int32, which is broadcast to the labels' shape; [1] for one label. */
 typedef struct tutti_loss_options {
     size_t size; /* sizeof(tutti_loss_options), or 0 */
     const char *name;

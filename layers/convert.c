@@ -18,8 +18,6 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
 {
     const struct value *x = graph_at(graph, node->inputs[0]);
     const enum value_type type = convert_attributes(node)->type;
-    const bool is_integer = x->type == TYPE_U8 || x->type == TYPE_BOOL || x->type == TYPE_I32;
-    if (type == TYPE_I32 && !is_integer) return fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32");
     outputs[0] = (struct value) { .type = type, .batched = x->batched, .shape = x->shape, .axes = x->axes };
     return TUTTI_OK;
 }
@@ -41,6 +39,9 @@ tutti_tensor tutti_cast(tutti_network *network, tutti_tensor x, tutti_dtype dtyp
     if (dtype != TUTTI_DTYPE_F32 && dtype != TUTTI_DTYPE_I32)
         return network_fail(network, fail(TUTTI_INVALID, "tutti_cast() converts to f32 or i32 only"));
     const struct convert_attributes attributes = { .type = TYPE_I32 };
+    const bool is_integer = value->type == TYPE_U8 || value->type == TYPE_BOOL || value->type == TYPE_I32;
+    if (dtype == TUTTI_DTYPE_I32 && !is_integer)
+        return network_fail(network, fail(TUTTI_INVALID, "convert: only u8, bool and i32 become i32"));
     if (dtype == TUTTI_DTYPE_F32) return network_append(network, layer, &operation_cast, NULL, &x.id, 1);
     return network_append(network, layer, &operation_convert, &attributes, &x.id, 1);
 }

@@ -128,12 +128,30 @@ done:
     return status;
 }
 
-/* Gives targets that are constants the batch and the shape of the predictions. */
-static int expand_targets(tutti_network *network, int layer, int targets, int x)
+/* Gives targets that are constants the batch and the shape of the predictions. `axis`: of the classes, which targets
+ * that are class numbers lack; 0: they are floats. */
+static int expand_targets(tutti_network *network, int layer, int targets, int x, int axis)
 {
     const struct graph *graph = &network->graph;
     const struct append_context c = { network, &network->graph, layer };
-    return graph_at(graph, targets)->batched ? targets : append_expand(&c, targets, graph_at(graph, x)->shape, x);
+    const struct convert_attributes attributes = { .type = TYPE_I32 };
+    const struct value *wanted = graph_at(graph, targets), *predictions = graph_at(graph, x);
+    tutti_shape shape = predictions->shape;
+    if (wanted->batched) return targets;
+    if (axis <= 0 || wanted->type != TYPE_I32) return append_expand(&c, targets, shape, x);
+    for (int i = axis; i + 1 < shape.rank; i++) shape.sizes[i] = shape.sizes[i + 1];
+    shape.rank--;
+    const int floats = append_one(&c, &operation_cast, targets); /* class numbers below 2^24 are exact */
+    const int all = append_expand(&c, floats, shape, x);
+    return graph_append(&network->graph, &operation_convert, &attributes, &all, 1, layer);
+}
+
+/* Class numbers may be a constant; a parameter, which is of floats, is refused. */
+static const struct value *find_targets(tutti_network *network, const struct operation *operation, tutti_tensor targets)
+{
+    const struct value *value = network_operand(network, targets);
+    const bool numbers = value && value->role == ROLE_PARAMETER && value->type == TYPE_I32;
+    return operation->takes_classes && value && !numbers ? network_value(network, targets) : value;
 }
 
 tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,
@@ -142,8 +160,7 @@ tutti_tensor loss_build(tutti_network *network, const struct operation *operatio
     tutti_loss_options options;
     struct loss_attributes attributes = { 0 };
     const struct value *predictions = network_value(network, x);
-    const struct value *wanted =
-        operation->takes_classes ? network_value(network, targets) : network_operand(network, targets);
+    const struct value *wanted = find_targets(network, operation, targets);
     if (!predictions || !wanted) return (tutti_tensor) { NO_VALUE };
     tutti_status status = OPTIONS_READ(&options, given, tutti_loss_options);
     const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, operation->name);
@@ -151,7 +168,8 @@ tutti_tensor loss_build(tutti_network *network, const struct operation *operatio
     if (status != TUTTI_OK) return network_fail(network, status);
     if (layer < 0) return (tutti_tensor) { NO_VALUE };
     const int weights = add_class_weights(network, layer, &options);
-    const int compared = expand_targets(network, layer, targets.id, x.id);
+    const int compared =
+        expand_targets(network, layer, targets.id, x.id, operation->takes_classes ? attributes.axis : 0);
     const int inputs[] = { x.id, compared, graph_constants(&network->graph), weights };
     return network_append(network, layer, operation, &attributes, inputs, weights == NO_VALUE ? 3 : 4);
 }

@@ -266,13 +266,21 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------- losses of one's own ---- */
 
-enum own { OWN_MSE, OWN_MEAN, OWN_CONSTANT }; /* tutti_mse(), the same by tutti_mean(), and with constant targets */
+/* tutti_mse(), the same by tutti_mean(), and with constant targets; a class that is fed, and a constant one. */
+enum own { OWN_MSE, OWN_MEAN, OWN_CONSTANT, OWN_CLASS, OWN_CONSTANT_CLASS };
+static const int32_t own_class = 2;
 static const float wanted_table[TABLE] = { 0.5f, -1, 0.25f, 2, 0 };
 
 static tutti_tensor own_loss(tutti_network *network, tutti_tensor table, enum own own)
 {
     if (own == OWN_CONSTANT)
         return tutti_mse(network, table, tutti_constant(network, NULL, TUTTI_SHAPE(TABLE), wanted_table), NULL);
+    if (own == OWN_CLASS)
+        return tutti_cross_entropy(
+            network, table, tutti_input_typed(network, "wanted", TUTTI_DTYPE_I32, NULL, 0), NULL);
+    if (own == OWN_CONSTANT_CLASS)
+        return tutti_cross_entropy(network, table,
+            tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, (int64_t[]) { 1 }, 1, &own_class), NULL);
     const tutti_tensor wanted = tutti_input(network, "wanted", TUTTI_SHAPE(TABLE));
     if (own == OWN_MSE) return tutti_mse(network, table, wanted, NULL);
     const tutti_tensor weights = tutti_input_typed(network, "weights", TUTTI_DTYPE_F32, NULL, 0);
@@ -300,14 +308,17 @@ static void open_own(struct session *session, const struct way *way, enum own ow
     ck_assert_msg(session->trainer, "%s", tutti_message(NULL));
 }
 
-static double own_step(const struct session *session, enum own own, int step, const float *table, const float *weights)
+static double own_step(const struct session *session, enum own own, int step, const void *table, const float *weights)
 {
     tutti_metrics metrics;
     const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, floats + step * STEP_SAMPLES * PIXELS },
-        { "wanted", TUTTI_DTYPE_F32, table }, { "weights", TUTTI_DTYPE_F32, weights } };
-    const int count[] = { [OWN_MSE] = 2, [OWN_MEAN] = 3, [OWN_CONSTANT] = 1 };
+        { "wanted", own == OWN_CLASS ? TUTTI_DTYPE_I32 : TUTTI_DTYPE_F32, table },
+        { "weights", TUTTI_DTYPE_F32, weights } };
+    const int count[] = {
+        [OWN_MSE] = 2, [OWN_MEAN] = 3, [OWN_CONSTANT] = 1, [OWN_CLASS] = 2, [OWN_CONSTANT_CLASS] = 1
+    };
     ASSERT_OK(tutti_train_step(session->trainer, feeds, count[own], STEP_SAMPLES, &metrics));
-    ck_assert(isnan(metrics.accuracy));
+    ck_assert(isnan(metrics.accuracy) == (own < OWN_CLASS));
     return metrics.loss;
 }
 
@@ -353,6 +364,23 @@ START_TEST(constants_are_targets)
 }
 END_TEST
 
+START_TEST(constants_are_classes)
+{
+    struct session fed, constant;
+    int32_t classes[STEP_SAMPLES];
+    for (int i = 0; i < STEP_SAMPLES; i++) classes[i] = own_class;
+    open_own(&fed, &training_ways[0], OWN_CLASS);
+    open_own(&constant, &training_ways[_i], OWN_CONSTANT_CLASS);
+    for (int step = 0; step < STEPS; step++) {
+        const double loss = own_step(&fed, OWN_CLASS, step, classes, NULL);
+        ck_assert_double_eq_tol(own_step(&constant, OWN_CONSTANT_CLASS, step, NULL, NULL), loss, 1e-5 * loss);
+    }
+    close_to(&fed, &constant, ROUNDING);
+    session_close(&fed);
+    session_close(&constant);
+}
+END_TEST
+
 START_TEST(wrong_own_losses_are_reported)
 {
     tutti_runtime *runtime = session_runtime("0", false);
@@ -360,13 +388,11 @@ START_TEST(wrong_own_losses_are_reported)
     const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(CLASSES));
     const tutti_tensor label = tutti_input_typed(network, "label", TUTTI_DTYPE_I32, NULL, 0);
     const tutti_tensor four = tutti_constant(network, NULL, TUTTI_SHAPE(4), wanted_table);
-    const int32_t class = 2;
     if (_i == 0) tutti_mean(network, label, NULL);
     if (_i == 1) tutti_mean(network, x, &(tutti_mean_options) { .weights = &four });
     if (_i == 2) tutti_mean(network, four, NULL);
     if (_i == 3) tutti_mse(network, x, four, NULL);
-    if (_i == 4)
-        tutti_nll(network, x, tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, (int64_t[]) { 1 }, 1, &class), NULL);
+    if (_i == 4) tutti_nll(network, x, four, NULL);
     static const char *const messages[] = { "not float32", "[5] and [4]", "constant", "cannot become", "constant" };
     fails_with(tutti_last_status(), _i % 2 == 0 ? TUTTI_INVALID : TUTTI_SHAPE, messages[_i]);
     ck_assert_int_eq(tutti_network_status(network), tutti_last_status());
@@ -531,6 +557,7 @@ Suite *suite_objective(void)
         cases, wrong_class_weights_are_reported, 0, (int)(sizeof(wrong_weights) / sizeof(*wrong_weights)));
     add_cases(cases, own_loss_trains, WAYS);
     add_cases(cases, constants_are_targets, WAYS);
+    add_cases(cases, constants_are_classes, WAYS);
     tcase_add_loop_test(cases, wrong_own_losses_are_reported, 0, 5);
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);
