@@ -125,13 +125,13 @@ def test_larger_batches_and_other_shapes():
     two = copy.deepcopy(one)
     rules = [torch.optim.AdamW([{"params": module.embed.parameters(), "lr": 1e-3}, {"params": [*module.cells.parameters(), *module.out.parameters()]}], lr=1e-2) for module in (one, two)]
     schedules = [torch.optim.lr_scheduler.ExponentialLR(rule, 0.7) for rule in rules]
-    data = [(torch.randint(0, 9, (samples, length), generator=random), torch.randint(0, 3, (samples,), generator=random)) for samples, length in ((4, 6), (7, 6), (1, 6), (5, 3), (4, 6))]
+    data = [(torch.randint(0, 9, (samples, length), generator=random), torch.randint(0, 3, (samples,), generator=random)) for samples, length in ((4, 6), (7, 6), (1, 6), (5, 3), (4, 6), (6, 3), (9, 6))]
     expected = train(one, rules[0], data, schedules[0])
     trainer, losses = Trainer(two, torch.nn.CrossEntropyLoss(), rules[1]), []
     for x, y in data:
         losses.append(trainer.step(x, y))
         schedules[1].step()
-    assert losses == pytest.approx(expected, rel=1e-4)
+    assert losses == pytest.approx(expected, rel=1e-4) and len(trainer.kept) == 2
     same(one, two)
     train(one, rules[0], data)      # by PyTorch again: the recurrent layer has its weights
     train(two, rules[1], data)

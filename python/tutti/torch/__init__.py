@@ -33,6 +33,10 @@ def shapes_of(given, arrays):
             tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)))
 
 
+def stale(baked):
+    return any(one._version != version for one, version in baked)
+
+
 NETWORKS = 8    # that are kept for other shapes
 
 
@@ -56,7 +60,7 @@ class Trainer:
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
-        self.predictors, self.ignores = {}, False
+        self.predictors, self.kept, self.ignores, self.warned = {}, {}, False, False
         self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
@@ -168,9 +172,30 @@ class Trainer:
                tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
         if key == self.key and not self.states_changed and not self.is_stale:
             return
-        if not self.states_changed:
+        if self.states_changed:
+            self.kept = {}
+        else:
             self.sync()
         self.key, self.states_changed = None, False
+        found = self.kept.pop(key, None)
+        if found is None or stale(found["baked"]):
+            self.build(given, len(arrays[0]))
+        else:
+            self.__dict__.update(found)
+            self.trainer.batch_size = max(self.trainer.batch_size, len(arrays[0]))
+            self.updates.rates = ()
+            self.push()
+        self.before += self.steps
+        self.steps = self.stored = self.updates.load(self.trainer, self.before)
+        self.versions = self.current_versions()
+        self.key = key
+        self.kept[key] = {name: getattr(self, name) for name in ("walk", "held", "updates", "trainer", "buffers", "baked")}
+        self.kept[key]["versions"] = self.versions
+        while len(self.kept) > NETWORKS:
+            self.kept.pop(next(iter(self.kept)))
+
+    def build(self, given, samples):
+        """The network and its trainer."""
         program = self.program(self.whole, given)
         listed = dict(self.whole.named_parameters(remove_duplicate=False))
         chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
@@ -181,23 +206,20 @@ class Trainer:
             raise errors.UnsupportedError(f"tutti.torch cannot train this module: {refusal}") from None
         self.held = {target: listed[target] for target in self.walk.parameters}
         self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()})
-        if self.updates.by_torch:
-            warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=3)
+        if self.updates.by_torch and not self.warned:
+            self.warned = True
+            warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=4)
         terms, prediction = self.walk.terms, self.walk.loss.prediction
         output = prediction.tensor if prediction is not None and prediction.varies else terms[0][1]
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
-                                        optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, len(arrays[0])), **self.options)
+                                        optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, samples), **self.options)
         self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
         self.baked = [(self.buffers[name], self.buffers[name]._version) for name in self.walk.baked if name in self.buffers]
-        self.before += self.steps
-        self.steps = self.stored = self.updates.load(self.trainer, self.before)
-        self.versions = self.current_versions()
-        self.key = key
 
     @property
     def is_stale(self):
         """Whether the program has changed buffers that are constants of the network."""
-        return any(one._version != version for one, version in self.baked)
+        return stale(self.baked)
 
     def program(self, step, given):
         try:
