@@ -6,7 +6,7 @@
 #include "models/models.h"
 #include "tools/onnx_options.h"
 #include "tools/options.h"
-#include "tools/page_text.h"
+#include "tools/report/page_text.h"
 #include "tutti_advanced.h"
 #include "tutti_data.h"
 

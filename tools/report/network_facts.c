@@ -1,6 +1,6 @@
-#include "tools/network_svg.h"
+#include "tools/report/network_svg.h"
 
-#include "tools/page.h"
+#include "tools/report/page.h"
 #include "tutti_inspect.h"
 
 #include <math.h>

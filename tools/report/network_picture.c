@@ -1,6 +1,6 @@
-#include "tools/network_picture.h"
+#include "tools/report/network_picture.h"
 
-#include "tools/network_svg.h"
+#include "tools/report/network_svg.h"
 
 char *network_picture(const tutti_network *network, const char *title)
 {
