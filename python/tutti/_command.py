@@ -2,7 +2,9 @@
 import os
 import sys
 
+from ._drivers import environment
+
 
 def main():
     command = os.path.join(os.path.dirname(__file__), "tutti")
-    os.execv(command, [command, *sys.argv[1:]])
+    os.execve(command, [command, *sys.argv[1:]], environment())

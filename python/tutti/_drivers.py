@@ -1,6 +1,7 @@
 """The OpenCL driver for CPUs that pip installs (tutti-opencl[cpu]): what the system has comes first."""
 import ctypes
 import os
+import pathlib
 import sys
 
 # The loader, after what it needs and does not find by itself.
@@ -9,7 +10,7 @@ LOADER = ("libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so", "libOpenCL.s
 
 def add(folder):
     """Names the driver in a folder to the loader of OpenCL, besides the system's own drivers. Where the system has no loader, the
-    one that came with the driver is loaded."""
+    one that came with the driver is loaded, by programs that are started, too: `folders` has its folder then."""
     driver = os.path.join(folder, "libintelocl.so")
     if not os.path.exists(driver):
         return False
@@ -21,7 +22,22 @@ def add(folder):
     except OSError:
         for name in LOADER:
             ctypes.CDLL(os.path.join(folder, name), ctypes.RTLD_GLOBAL)
+        folders.append(folder)
     return True
 
 
-add(os.path.join(sys.prefix, "lib"))
+def add_installed():
+    """pip writes drivers into PREFIX/lib, where the package is in PREFIX/lib/python3.x/site-packages: a virtual environment, the
+    user's folder, or /usr/local."""
+    own = pathlib.Path(__file__).resolve()
+    return any(add(folder) for folder in dict.fromkeys([str(own.parents[3]), os.path.join(sys.prefix, "lib")]))
+
+
+def environment():
+    """That of a program of the package, which does not find a loader that pip installed."""
+    paths = [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path]
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join([*paths, *folders])} if folders else dict(os.environ)
+
+
+folders = []
+add_installed()

@@ -1,0 +1,27 @@
+"""Trains the digits in a few lines, with an installed package: handwritten ones if a folder with MNIST's files is given."""
+import gzip
+import pathlib
+import sys
+
+import numpy
+
+import tutti
+
+
+def read(name, offset):
+    path = next(pathlib.Path(sys.argv[1]).glob(name + "*"))
+    data = path.read_bytes()
+    return numpy.frombuffer(gzip.decompress(data) if path.suffix == ".gz" else data, "uint8", offset=offset)
+
+
+if len(sys.argv) > 1:
+    x, y = (read("train-images", 16).reshape(-1, 1, 28, 28)[:8192] / numpy.float32(255)).astype("float32"), read("train-labels", 8)[:8192].astype("int32")
+else:
+    random = numpy.random.default_rng(7)
+    y = random.integers(0, 10, 2048).astype("int32")
+    x = (random.random((10, 1, 28, 28))[y] * 0.5 + random.random((2048, 1, 28, 28)) * 0.5).astype("float32")
+net = tutti.models.lenet(classes=10)
+trainer = tutti.Trainer(net, loss="cross_entropy", optimizer=tutti.SGD(0.05, momentum=0.9), seed=1)
+history = trainer.fit(x, y, epochs=2, batch_size=64)
+print([device.name for device in tutti.devices()], dict(history))
+assert history["accuracy"][-1] > 0.8
