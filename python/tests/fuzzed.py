@@ -37,11 +37,32 @@ def value(dice, network, depth=0):
     return [value(dice, network, depth + 1) for _ in range(dice.choice([0, 1, 2, 3, 9]))]
 
 
+def likely(one, dice, network):
+    """A value of the type that the parameter says, mostly."""
+    hint = str(one.annotation)
+    if dice.random() < 0.3:
+        return value(dice, network)
+    if one.kind == one.VAR_POSITIONAL or one.name in ("x", "output", "input"):
+        return value(dice, network) if dice.random() < 0.2 else network.input(None, dice.choice([(), 4, (3, 8), (3, 8, 8), (2, 3, 4, 5)]), dice.choice(["float32", "int32"]))
+    if "Sequence[Tensor" in hint:
+        return [network.input(None, 4) for _ in range(dice.choice([0, 1, 2, 3, 200]))]
+    if "Tensor" in hint:
+        return network.input(None, dice.choice([(), 4, (3, 8), (3, 8, 8), (2, 3, 4, 5)]), dice.choice(["float32", "int32"]))
+    if "Sequence[int" in hint:
+        return [dice.choice(NUMBERS[:11]) for _ in range(dice.choice([0, 1, 2, 3, 8]))]
+    if "int" in hint:
+        return dice.choice(NUMBERS[:9])
+    if "float" in hint:
+        return dice.choice(NUMBERS)
+    return dice.choice(WORDS) if "str" in hint or one.name in ("name", "path", "pattern", "operation") else value(dice, network)
+
+
 def called(function, dice, network):
     """Arguments for the parameters of a function, and sometimes too many."""
     parameters = list(inspect.signature(function).parameters.values())
-    given = [value(dice, network) for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) and (one.default is one.empty or dice.random() < 0.2)]
-    named = {one.name: value(dice, network) for one in parameters if one.kind == one.KEYWORD_ONLY and dice.random() < 0.3}
+    given = [likely(one, dice, network) for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD) and (one.default is one.empty or dice.random() < 0.2)]
+    given += [likely(one, dice, network) for one in parameters if one.kind == one.VAR_POSITIONAL for _ in range(dice.choice([0, 1, 1, 2, 2, 3]))]
+    named = {one.name: likely(dice, network) for one in parameters if one.kind == one.KEYWORD_ONLY and dice.random() < 0.3}
     if dice.random() < 0.1:
         named[dice.choice(["nonsense", "name", "size", "batch"])] = value(dice, network)
     return given, named

@@ -1,8 +1,11 @@
 """Wrong calls raise, objects are freed, Ctrl-C ends a training, and threads and children are safe."""
 import gc
+import multiprocessing
 import os
 import resource
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy
@@ -131,7 +134,7 @@ def test_nothing_is_left(small):
     for number in range(60):
         cycle(number)
     before, files = memory(), descriptors()
-    for number in range(200):
+    for number in range(1000):
         cycle(number)
     assert memory() - before < 3e6 and descriptors() <= files
 
@@ -206,3 +209,29 @@ def test_driver_of_pip(tmp_path, monkeypatch):
     (tmp_path / "libintelocl.so").touch()
     for _ in range(2):
         assert _drivers.add(tmp_path) and os.environ["OCL_ICD_FILENAMES"] == f"other.so:{tmp_path}/libintelocl.so"
+
+
+def test_fuzzed_calls():
+    """1,000 wrong calls; python/tests/fuzzed.py makes more of them."""
+    script = os.path.join(os.path.dirname(__file__), "fuzzed.py")
+    done = subprocess.run([sys.executable, "-B", "-W", "ignore", script, "1000"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 1 and lines[0].startswith("1000 calls"), done.stdout
+
+
+def spawned(to, x):
+    trainer = tutti.Trainer(tutti.dense(tutti.Network().input("x", 6), 3), loss="cross_entropy")
+    to.send(trainer.step(x, numpy.zeros(len(x), "int32")).loss)
+
+
+def test_spawn(small):
+    """A child of "spawn" opens the devices anew, where one of fork() gets a sentence."""
+    make, x, y = small
+    make().step(x, y)
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=spawned, args=(there, x))
+    child.start()
+    assert here.poll(60) and numpy.isfinite(here.recv())
+    child.join()
+    assert child.exitcode == 0

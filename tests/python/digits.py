@@ -8,14 +8,15 @@ import numpy
 import tutti
 
 
-def read(name, offset):
-    path = next(pathlib.Path(sys.argv[1]).glob(name + "*"))
+def read(pattern, offset):
+    path = max(pathlib.Path(sys.argv[1]).glob(pattern))      # train- rather than t10k-
     data = path.read_bytes()
     return numpy.frombuffer(gzip.decompress(data) if path.suffix == ".gz" else data, "uint8", offset=offset)
 
 
 if len(sys.argv) > 1:
-    x, y = (read("train-images", 16).reshape(-1, 1, 28, 28)[:8192] / numpy.float32(255)).astype("float32"), read("train-labels", 8)[:8192].astype("int32")
+    x = (read("*-images-idx3-ubyte*", 16).reshape(-1, 1, 28, 28)[:8192] / numpy.float32(255)).astype("float32")
+    y = read("*-labels-idx1-ubyte*", 8)[:8192].astype("int32")
 else:
     random = numpy.random.default_rng(7)
     y = random.integers(0, 10, 2048).astype("int32")
