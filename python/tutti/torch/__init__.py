@@ -33,7 +33,7 @@ def shapes_of(given, arrays):
             tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)))
 
 
-def stale(baked):
+def outdated(baked):
     return any(one._version != version for one, version in baked)
 
 
@@ -170,7 +170,7 @@ class Trainer:
         """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
         key = (shapes_of(given, arrays), self.ignores,
                tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
-        if key == self.key and not self.states_changed and not self.is_stale:
+        if key == self.key and not self.states_changed and not self.is_outdated:
             return
         if self.states_changed:
             self.kept = {}
@@ -178,7 +178,7 @@ class Trainer:
             self.sync()
         self.key, self.states_changed = None, False
         found = self.kept.pop(key, None)
-        if found is None or stale(found["baked"]):
+        if found is None or outdated(found["baked"]):
             self.build(given, len(arrays[0]))
         else:
             self.__dict__.update(found)
@@ -217,9 +217,9 @@ class Trainer:
         self.baked = [(self.buffers[name], self.buffers[name]._version) for name in self.walk.baked if name in self.buffers]
 
     @property
-    def is_stale(self):
+    def is_outdated(self):
         """Whether the program has changed buffers that are constants of the network."""
-        return stale(self.baked)
+        return outdated(self.baked)
 
     def program(self, step, given):
         try:
