@@ -65,7 +65,7 @@ static tutti_tensor shrink(tutti_network *network, tutti_tensor x)
     tutti_tensor inputs[2] = { x, tutti_parameter(network, "threshold", TUTTI_SHAPE(CHANNELS), &start) };
     tutti_custom_options options = TUTTI_OPTIONS(tutti_custom_options);
     options.operation = "shrink";
-    options.inputs = "x threshold";
+    options.input_names = "x threshold";
     options.forward = shrink_forward;
     options.backward = shrink_backward;
     options.backward_items = CHANNELS;

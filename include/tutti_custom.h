@@ -5,7 +5,7 @@
  * devices of both classes, and they see the arrays of this sample alone. So they need no index of the sample, no
  * global size, and divide over devices as every layer does. They must not use barriers or local memory.
  *
- *   NAME            the array of an input, for each name in `inputs`: const float *
+ *   NAME            the array of an input, for each name in `input_names`: const float *
  *   y               the output: float *, which the forward writes and the backward reads
  *   dy, dNAME       of the backward: the gradients of y (read) and of each input (written)
  *   i               the number of the item: int, 0 to items - 1
@@ -29,9 +29,9 @@ extern "C" {
 typedef struct tutti_custom_options {
     size_t size; /* sizeof(tutti_custom_options), or 0 */
     const char *name;
-    const char *operation;  /* its name: letters, digits and "_". It is needed */
-    const char *inputs;     /* their names in the texts: "x slope"; NULL: "x" */
-    const char *attributes; /* numbers: "threshold=0.5 width=3"; NULL: none */
+    const char *operation;   /* its name: letters, digits and "_". It is needed */
+    const char *input_names; /* their names in the texts: "x slope"; NULL: "x" */
+    const char *attributes;  /* numbers: "threshold=0.5 width=3"; NULL: none */
     /* Functions and macros that stand before both bodies: OpenCL C 1.2; NULL: none. */
     const char *source;
     const char *forward; /* body. It is needed */
@@ -44,8 +44,8 @@ typedef struct tutti_custom_options {
     /* The check before a device first uses the operation, on random numbers from low to high; both 0: -2 to 2. The
      * backward is compared with finite differences of the forward. */
     float low, high;
-    /* Computes y of one sample in double precision, from arrays in the order of `inputs`. If it is not NULL, the check
-     * compares the forward with it, and uses it for the differences. Several threads may call it at a time, with
+    /* Computes y of one sample in double precision, from arrays in the order of `input_names`. If it is not NULL, the
+     * check compares the forward with it, and uses it for the differences. Several threads may call it at a time, with
      * `user`; both must stay valid as long as the network. */
     void (*reference)(void *user, const double *const *inputs, double *y);
     void *user;

@@ -69,6 +69,11 @@ def write_extension(path, interfaces):
 
 # ----------------------------------------------------------------------------------------------------- the layers ----
 
+def is_of_c(kind):
+    """Whether a member of options is a function of C's, or what is passed to it: Python gives none."""
+    return kind.get("name", "void") == "void"
+
+
 class Layers:
     def __init__(self, interface):
         self.structs = {struct["name"]: struct for struct in interface["structs"]}
@@ -84,7 +89,7 @@ class Layers:
         twin = function["name"][:-6]    # the variant with a pointer to sizes, of one with a tutti_shape
         return parameters[0]["type"] == {"name": "tutti_network", "pointers": 1} and not (function["name"].endswith("_sized") and twin in self.names)
 
-    def hint(self, kind):
+    def hint(self, kind, required=True):
         """The type of a value in Python, for a reader and for type checkers."""
         if kind["name"] in self.enums:
             word = "str | int"
@@ -92,7 +97,7 @@ class Layers:
         if kind["name"] == "char":
             return "str | None"
         if kind["name"] == "tutti_shape":
-            return "int | Sequence[int]"
+            return "int | Sequence[int]" if required else "int | Sequence[int] | None"
         one = self.scalars[kind["name"]]
         if "array" in kind:
             return f"{one} | Sequence[{one}] | None"
@@ -106,14 +111,14 @@ class Layers:
             return f"{name}: bool = False", f"call.out({name})"
         if kind["name"] in self.enums and "array" not in kind:
             return f"{name}: {self.hint(kind)} = None", f'call.enum("{kind["name"]}", {name})'
-        default = None if kind.get("pointers") or "array" in kind else "False" if kind["name"] == "bool" else 0 if kind["name"] in INTEGERS else 0.0
-        return f"{name}: {self.hint(kind)} = {default}", name
+        default = None if kind.get("pointers") or "array" in kind or kind["name"] == "tutti_shape" else "False" if kind["name"] == "bool" else 0 if kind["name"] in INTEGERS else 0.0
+        return f"{name}: {self.hint(kind, False)} = {default}", name
 
     def options(self, struct):
         arguments, values = [], []
         for number, member in enumerate(struct["members"]):
             name = member["name"]
-            if number == 0 or name in COUNTS or name.endswith("_count"):
+            if number == 0 or name in COUNTS or name.endswith("_count") or is_of_c(member["type"]):
                 continue
             argument, value = self.option(struct, number)
             arguments.append(argument)

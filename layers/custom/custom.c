@@ -150,7 +150,7 @@ static tutti_status read(const tutti_custom_options *o, struct graph *graph, str
             o->operation ? "too long" : "NULL", CUSTOM_NAME - 1);
     memcpy(custom->operation, o->operation, strlen(o->operation));
     if (!o->forward || !*o->forward) FAIL(TUTTI_INVALID, "custom operation '%s' has no forward", o->operation);
-    TRY(read_inputs(custom, o->inputs ? o->inputs : "x"));
+    TRY(read_inputs(custom, o->input_names ? o->input_names : "x"));
     TRY(keep_text(graph, o->attributes, &custom->attributes));
     TRY(keep_text(graph, o->source, &custom->source));
     TRY(keep_text(graph, o->forward, &custom->forward));

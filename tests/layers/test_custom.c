@@ -25,7 +25,7 @@ static void reference(void *user, const double *const *inputs, double *y)
 static double offset = 0.25;
 static const tutti_custom_options waves = {
     .operation = "waves",
-    .inputs = "x w",
+    .input_names = "x w",
     .attributes = "offset=0.25 rows=3",
     .source = "float wave(float x) { return sin(x); }",
     .forward = "y[i] = w[i % x_size1] * wave(x[i]) + offset;",
@@ -62,7 +62,8 @@ static void make(struct training *t, tutti_runtime *on, const tutti_custom_optio
     const tutti_tensor both[] = { t->x,
         tutti_parameter(t->network, "w", TUTTI_SHAPE(COLUMNS), &(tutti_parameter_options) { .values = w }) };
     const tutti_tensor scaled = tutti_mul(t->network, both[0], both[1]);
-    t->y = options->inputs ? tutti_custom(t->network, both, 2, options) : tutti_custom(t->network, &scaled, 1, options);
+    t->y = options->input_names ? tutti_custom(t->network, both, 2, options)
+                                : tutti_custom(t->network, &scaled, 1, options);
     t->trainer = tutti_compile(t->network, t->y,
         &(tutti_training) { .loss = trains ? TUTTI_MSE : TUTTI_LOSS_NONE,
             .batch = SAMPLES,
@@ -226,12 +227,12 @@ static const struct {
     { { .operation = "a b", .forward = "y[i] = 0;" }, 1, "must consist of letters" },
     { { .operation = "none" }, 1, "has no forward" },
     { { LINEAR }, 2, "it got 2 inputs: it has names for 1" },
-    { { LINEAR.inputs = "a b c d e f g" }, 1, "at most 6" },
-    { { LINEAR.inputs = "x x" }, 2, "cannot be the name of an input" },
-    { { LINEAR.inputs = "x dx" }, 2, "cannot be the name of an input" },
-    { { LINEAR.inputs = "y" }, 1, "cannot be the name of an input" },
-    { { LINEAR.inputs = "x-" }, 1, "cannot be the name of an input" },
-    { { LINEAR.inputs = "" }, 1, "has no inputs" },
+    { { LINEAR.input_names = "a b c d e f g" }, 1, "at most 6" },
+    { { LINEAR.input_names = "x x" }, 2, "cannot be the name of an input" },
+    { { LINEAR.input_names = "x dx" }, 2, "cannot be the name of an input" },
+    { { LINEAR.input_names = "y" }, 1, "cannot be the name of an input" },
+    { { LINEAR.input_names = "x-" }, 1, "cannot be the name of an input" },
+    { { LINEAR.input_names = "" }, 1, "has no inputs" },
     { { LINEAR.attributes = "a" }, 1, "the attribute 'a'" },
     { { LINEAR.attributes = "a=1 b=x" }, 1, "the attribute 'b=x'" },
     { { LINEAR.attributes = "a=0x10" }, 1, "the attribute 'a=0x10'" },
@@ -255,7 +256,7 @@ START_TEST(test_invalid_tensors_are_refused)
 {
     static const char *const says[] = { "all inputs are parameters", "set tutti_custom_options.shape", "is not float32",
         "options that are NULL" };
-    static const tutti_custom_options first = { LINEAR.inputs = "p x" };
+    static const tutti_custom_options first = { LINEAR.input_names = "p x" };
     tutti_network *network = tutti_network_new(runtime);
     tutti_tensor inputs[] = { tutti_parameter(network, "p", TUTTI_SHAPE(2), NULL),
         tutti_input(network, "x", TUTTI_SHAPE(2)),
