@@ -109,10 +109,12 @@ START_TEST(test_interpreter)
 }
 END_TEST
 
+/* All but custom operations, which are a program's own. */
 START_TEST(test_operations)
 {
     for (const struct operation *const *o = operations; *o; o++)
-        ck_assert_msg(interpreter_knows(*o), "layers/interpreter/interpreter.c lacks the operation %s", (*o)->name);
+        ck_assert_msg(interpreter_knows(*o) || strncmp((*o)->name, "custom", strlen("custom")) == 0,
+            "layers/interpreter/interpreter.c lacks the operation %s", (*o)->name);
 }
 END_TEST
 
