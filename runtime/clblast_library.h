@@ -9,9 +9,11 @@
 
 #ifdef TUTTI_LOADS_CLBLAST
 #define CLBLAST_FUNCTIONS(X) \
+    X(CLBlastClearCache)     \
     X(CLBlastSgemm)          \
     X(CLBlastSgemmStridedBatched)
 LOADED_TABLE(clblast, CLBLAST_FUNCTIONS)
+#define CLBlastClearCache clblast_functions.CLBlastClearCache
 #define CLBlastSgemm clblast_functions.CLBlastSgemm
 #define CLBlastSgemmStridedBatched clblast_functions.CLBlastSgemmStridedBatched
 

@@ -87,4 +87,8 @@ struct gemm_sums {
 void gemm_emit_finish(
     const struct gemm *gemm, const struct gemm_sums *sums, cl_mem c, cl_mem bias, struct launch_list *list);
 
+/* Releases the programs that libraries keep for all devices. It is called when the last runtime closes: at the
+ * process's end, when they would do it themselves, drivers have freed what they need for it. */
+void gemm_forget_programs(void);
+
 #endif

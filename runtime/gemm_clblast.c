@@ -10,6 +10,7 @@
 /* CLBlast up to 1.6.0 loses programs when two threads store into its cache at once (its issue 486), and Debian 12 has
  * 1.5.3: calls, which only enqueue, are made one at a time in the whole process. */
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static bool has_programs; /* in CLBlast's cache */
 
 struct call {
     struct gemm gemm;
@@ -35,6 +36,7 @@ static tutti_status enqueue(struct device *device, void *state, cl_event *event)
     const struct call *call = state;
     const struct gemm *g = &call->gemm;
     pthread_mutex_lock(&one_at_a_time);
+    has_programs = true;
     const CLBlastStatusCode code = product(call, &device->queue, event);
     pthread_mutex_unlock(&one_at_a_time);
     if (code == CLBlastSuccess) return TUTTI_OK;
@@ -44,6 +46,14 @@ static tutti_status enqueue(struct device *device, void *state, cl_event *event)
         return opencl_fail((cl_int)code, __FILE__, __LINE__, what, m, n, k, device->can.name);
     return fail(TUTTI_DEVICE, "CLBlast failed with status %d in a product of %lld x %lld x %lld on '%s'", (int)code, m,
         n, k, device->can.name);
+}
+
+void gemm_forget_programs(void)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    if (has_programs) CLBlastClearCache();
+    has_programs = false;
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static const char *refusal(const struct gemm *gemm, const struct capabilities *can)

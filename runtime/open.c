@@ -8,6 +8,7 @@
 #include "runtime/device.h"
 #include "runtime/discover.h"
 #include "runtime/forked.h"
+#include "runtime/gemm.h"
 #include "runtime/matrix.h"
 #include "runtime/peak.h"
 #include "runtime/program.h"
@@ -17,6 +18,7 @@
 #include "runtime/verdicts.h"
 #include "tutti_inspect.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -188,6 +190,8 @@ static tutti_status find_devices(const struct log *log, const char *choice, stru
     return status == TUTTI_OK ? discover_choose(*found, *count, choice) : status;
 }
 
+static atomic_int open_runtimes;
+
 tutti_runtime *tutti_open(const tutti_runtime_options *given)
 {
     tutti_runtime_options read;
@@ -198,6 +202,7 @@ tutti_runtime *tutti_open(const tutti_runtime_options *given)
     if (OPTIONS_READ(&read, given, tutti_runtime_options) != TUTTI_OK) return NULL;
     struct tutti_runtime *runtime = memory_new(1, sizeof(*runtime));
     if (!runtime) return NULL;
+    atomic_fetch_add(&open_runtimes, 1);
     TRY(options_check(options));
     log_init(&runtime->log, options->log_level, options->log, options->log_user);
     runtime->threads = options->threads ? options->threads : processor_count();
@@ -223,6 +228,7 @@ void tutti_close(tutti_runtime *runtime)
         held |= runtime->devices[i].abandoned;
         if (!runtime->devices[i].abandoned) close_one(&runtime->devices[i]);
     }
+    if (atomic_fetch_sub(&open_runtimes, 1) == 1 && !held) gemm_forget_programs();
     if (held) { /* a thread that is stuck in a driver may come back to what is left, but not to the caller's log */
         log_silence(&runtime->log);
         return;

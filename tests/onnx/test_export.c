@@ -393,6 +393,7 @@ static const struct {
     { "bce_with_logits", "needs targets" },
     { "channel_sum", "a plan's" },
     { "cross_entropy", "needs targets" },
+    { "custom", "a program's own" },
     { "fold_batch_norm", "a plan's" },
     { "huber", "needs targets" },
     { "l1", "needs targets" },
