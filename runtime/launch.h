@@ -1,6 +1,6 @@
-/* A launch: one kernel with its arguments, sizes, and the work that it stands for. Layers append launches to a list;
- * the list is realised once (programs built in parallel, kernels made, arguments set) and then enqueued as often as
- * wanted. */
+/* A launch: one kernel with its arguments and sizes, or a call of a library that enqueues its own kernels. Layers
+ * append launches to a list; the list is realised once (programs built in parallel, kernels made, arguments set) and
+ * then enqueued as often as wanted. */
 #ifndef RUNTIME_LAUNCH_H
 #define RUNTIME_LAUNCH_H
 
@@ -29,7 +29,7 @@ struct launch {
     int dimensions;
     size_t global[3], local[3];
     double flops, bytes; /* least possible, for the profile */
-    int fault;           /* 1 + number of an argument that does not fit an int; reported by launch_list_realise */
+    int fault;           /* 1 + number of an int that does not fit; LAUNCH_ARGUMENTS + 1: too many; 0: none */
     int node;            /* of the plan's graph, set by the plan; -1: none */
     cl_kernel kernel;    /* NULL: until launch_list_realise, or until it is first enqueued */
     /* Instead of a kernel: a library (CLBlast, clFFT) that enqueues its own kernels. All but `call` may be NULL. */
@@ -70,6 +70,7 @@ void launch_list_free(struct launch_list *list);
  * The pointer is valid until the next append. */
 struct launch *launch_add(struct launch_list *list, const char *source, const char *kernel, const char *options, ...)
     __attribute__((format(printf, 4, 5)));
+/* Appends a call of a library. Takes over `state`, also on failure. */
 struct launch *launch_add_call(
     struct launch_list *list, const char *name, tutti_status (*call)(struct device *, void *, cl_event *), void *state);
 /* Append arguments in the order of the kernel's parameters; kernels with more than six have a list
@@ -114,8 +115,8 @@ tutti_status launch_realise(struct launch *launch, struct device *device);
 /* Has the launch use `buffer` in place of its argument k until the next call; NULL: the argument's own buffer
  * again. */
 tutti_status launch_redirect(struct launch *launch, int k, cl_mem buffer);
-/* Runs every kernel once so that nothing is compiled later (POCL compiles at first launch), unless the driver's cache
- * is known to have them all. Buffers' contents are clobbered. */
+/* Runs one kernel of each compiled form, so that nothing is compiled later (POCL compiles at first launch), unless the
+ * driver's cache is known to have them all. Calls of libraries always run. Buffers' contents are clobbered. */
 tutti_status launch_list_warm_up(struct launch_list *list);
 /* Enqueues launches first .. last-1 on the device's queue. events: NULL, or one is written for each (profiling). */
 tutti_status launch_list_enqueue(struct launch_list *list, size_t first, size_t last, cl_event *events);
