@@ -52,14 +52,14 @@ const char *worker_message(const struct worker *worker); /* of the last failure 
 bool worker_is_busy(struct worker *worker);
 bool worker_is_abandoned(const struct worker *worker); /* a job may call it, too */
 bool worker_is_stuck(const struct worker *worker);     /* its thread hangs in the driver */
-bool worker_has_thread(const struct worker *worker);
-/* Under the lock. */
+bool worker_has_thread(const struct worker *worker);   /* a job may call it, too */
+/* Under the lock, in any thread. */
 bool worker_is_busy_locked(const struct worker *worker);      /* a job runs that may still succeed */
 bool worker_failed_locked(const struct worker *worker);       /* the last job has failed, or was abandoned */
 bool worker_is_abandoned_locked(const struct worker *worker); /* a job exceeded its limit */
 bool worker_is_idle_locked(const struct worker *worker);      /* no job runs, not even one that was abandoned */
 
-/* Limits in seconds: of a job that builds plans, and of a step with this many positions. */
+/* Limits in seconds: of a job that builds plans, and of a step with this many positions. A job may call them, too. */
 double worker_build_limit(const struct worker *worker);
 double worker_step_limit(const struct worker *worker, int64_t positions);
 /* A job calls it: its next phase may take so many seconds. */
