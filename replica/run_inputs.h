@@ -10,8 +10,8 @@ struct run {
     struct replica_setup *setup; /* of the replica */
     struct replica_work *work;
     int64_t micro_batches, samples_each; /* samples_each: of all micro-batches but the last */
-    struct arrays feeds;                 /* of this part: the caller's memory or staging */
-    struct arrays outputs;               /* likewise, or the replica's own memory */
+    struct arrays feeds;                 /* of this part: the caller's memory, the journal's or staging */
+    struct arrays outputs;               /* of this part: the caller's memory or the replica's own */
     cl_mem borrowed[PLAN_MAX_FEEDS];     /* feeds that the micro-batch's launches read in place; else NULL */
     struct {
         int64_t number, offset, samples; /* offset: in this part */
