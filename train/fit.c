@@ -1,4 +1,5 @@
-/* The loop over epochs: batches in (batches.c), steps, progress, test, checkpoints. */
+/* The loop over epochs: batches are read (batches.c), steps done, test data evaluated, checkpoints saved, progress
+ * reported. Also the evaluation of a source by itself. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
