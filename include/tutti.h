@@ -461,7 +461,7 @@ typedef struct tutti_training {
     tutti_sharing sharing;
     /* Watchdog: seconds after which a device is lost if it has not finished its part of a step, or its plans.
      * 0: the step limit is max(60 s, 20 x the slowest step); the build limit, which also holds for a device's first
-     * step, is 30 min. A single device in a single process is watched only if step_limit_s is not 0. */
+     * step, is 30 min. A single device whose rank sums no gradients is watched only if step_limit_s is not 0. */
     double step_limit_s, build_limit_s;
     /* The ranks (tutti_hosts.h). NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts`
      * must outlive the trainer.
@@ -675,7 +675,7 @@ typedef struct tutti_fitting {
     int (*progress)(void *user, const tutti_progress *progress);
     void *user; /* first argument of progress() */
     /* Called with source->user and the epoch, from 0, before the first sample of the epoch is read; also if the epoch
-     * was resumed. For sources that augment. NULL: nothing is called. */
+     * was resumed. For sources that augment. In tutti_fit(), `user` is the library's. NULL: nothing is called. */
     void (*begin_epoch)(void *user, int64_t epoch);
     struct tutti_scores *scores;    /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
     const tutti_schedule *schedule; /* of the learning rate; NULL: it is constant */
