@@ -461,7 +461,7 @@ typedef struct tutti_training {
     tutti_sharing sharing;
     /* Watchdog: seconds after which a device is lost if it has not finished its part of a step, or its plans.
      * 0: the step limit is max(60 s, 20 x the slowest step); the build limit, which also holds for a device's first
-     * step, is 30 min. A single device whose rank sums no gradients is watched only if step_limit_s is not 0. */
+     * step, is 30 min. A single device is watched only if step_limit_s is not 0 or ranks sum gradients. */
     double step_limit_s, build_limit_s;
     /* The ranks (tutti_hosts.h). NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts`
      * must outlive the trainer.
