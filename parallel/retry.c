@@ -66,7 +66,7 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
 static void start_all(tutti_trainer *trainer, const struct step *step, const struct replica *sole)
 {
     const struct step_input *input = &step->input;
-    struct replica_work common = { .input = *input, .update = sole, .keeps_gradients = step->kept };
+    struct replica_work common = { .input = *input, .update = sole != NULL, .keeps_gradients = step->kept != NULL };
     int64_t offset = 0;
     common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole &&
         !parameters_holder(&trainer->store); /* the master copy is the newest */
@@ -153,9 +153,9 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
 static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *step)
 {
     tutti_status exchanged = TUTTI_OK;
-    const struct replica_work common = {
-        .input = step->input, .update = step->input.mode == PLAN_TRAIN && !step->kept, .keeps_gradients = step->kept
-    };
+    const struct replica_work common = { .input = step->input,
+        .update = step->input.mode == PLAN_TRAIN && !step->kept,
+        .keeps_gradients = step->kept != NULL };
     step->result.not_finite = false;
     step->result.sole = common.update ? &trainer->replicas[0] : NULL;
     step->result.update = update_way_of(trainer, step, step->result.sole);
