@@ -316,7 +316,7 @@ typedef tutti_status step_function(
 
 /* Runs a step. batch_status: whether this rank has its batch; if not, ranks_place() reports it to all ranks and
  * returns it. outputs: where the batch's outputs go, or NULL. */
-static tutti_status run(tutti_trainer *trainer, step_function *step, tutti_status batch_status,
+static tutti_status run_on_rank_batch(tutti_trainer *trainer, step_function *step, tutti_status batch_status,
     const struct arrays *feeds, int64_t samples, const struct arrays *outputs, tutti_metrics *metrics)
 {
     tutti_status status;
@@ -346,7 +346,7 @@ tutti_status tutti_train_step(
     tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_step()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
-    return run(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
+    return run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
 }
 
 tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
@@ -361,11 +361,11 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
         status =
             fail(TUTTI_INVALID, "this trainer keeps no outputs of its steps: set tutti_training.fetch_in_training");
-    if (samples == 0) return run(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
+    if (samples == 0) return run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
     if (status == TUTTI_OK)
         status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
             (struct bound_sizes) { samples, arrays.length });
-    status = run(trainer, trainer_step, status, &arrays, samples, &fetched.arrays, metrics);
+    status = run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 
@@ -377,7 +377,7 @@ tutti_status tutti_backward(
     tutti_status status = trainer_check_not_in_fit(trainer, "tutti_backward()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
-    return run(trainer, trainer_backward, status, &arrays, samples, NULL, metrics);
+    return run_on_rank_batch(trainer, trainer_backward, status, &arrays, samples, NULL, metrics);
 }
 
 tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples)
