@@ -11,7 +11,7 @@
 /* The transitions are functions of membership.c:
  *
  *   PRESENT  membership_suspect(): its numbers are not finite, so one attempt is without it  SUSPECT
- *   SUSPECT  membership_clear(): no other member could do better                               PRESENT
+ *   SUSPECT  membership_clear(): no other member could do better, or the step has ended        PRESENT
  *   any      membership_lose(): it failed, hangs or is silent; it never comes back             LOST */
 enum member_state { MEMBER_PRESENT, MEMBER_SUSPECT, MEMBER_LOST };
 
