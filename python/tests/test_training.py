@@ -148,3 +148,17 @@ def test_between_steps(small):
     trainer = tutti.Trainer(output, loss=tutti.mean((output - 3) ** 2, weights=weights), optimizer=tutti.Adam(0.1))
     losses = [trainer.step({"x": x, "weights": numpy.ones(32)}).loss for _ in range(20)]
     assert losses[-1] < losses[0] / 2
+
+
+def test_targets_and_losses_of_other_packages_are_refused_with_advice():
+    net = tutti.Network()
+    output = tutti.dense(net.input("x", (4,)), 3)
+    trainer = tutti.Trainer(output, loss="cross_entropy")
+    x, y = numpy.zeros((6, 4), "float32"), numpy.arange(6) % 3
+    for one_hot in (numpy.eye(3)[y], numpy.eye(3, dtype=int)[y]):
+        with pytest.raises((TypeError, ValueError), match=r"y\.argmax\(1\)"):
+            trainer.step(x, one_hot)
+    with pytest.raises(TypeError, match=r"y\.astype\(int\)"):
+        trainer.step(x, y.astype(float))
+    with pytest.raises(TypeError, match="the loss is a function"):
+        tutti.Trainer(output, loss=lambda output, targets: output)

@@ -48,8 +48,16 @@ class Port:
         if array.dtype.kind not in "biuf":
             raise TypeError(self.not_numbers(array))
         if self.dtype != "float32" and self.dtype != "bool" and array.dtype.kind == "f":
-            raise TypeError(f'"{self.name}" takes {self.dtype}, not {array.dtype}' + (": class numbers from 0" if self.is_targets else ""))
+            raise TypeError(f'"{self.name}" takes {self.dtype}, not {array.dtype}' + self.class_advice(array))
         return self.shaped(array)
+
+    def class_advice(self, array):
+        """What to write instead of targets that are no class numbers."""
+        if not self.is_targets or self.dtype != "int32":
+            return ""
+        if array.ndim == len(self.shape) + 2 and array.shape[1] > 1:
+            return ": class numbers from 0; of a number for each class, y.argmax(1)"
+        return ": class numbers from 0, as y.astype(int)"
 
     def not_numbers(self, array):
         said = f'"{self.name}" takes numbers ({self.dtype}), not {array.dtype}'
@@ -94,7 +102,7 @@ class Port:
             return ": channels come first, array.transpose(0, 3, 1, 2)"
         if fits((1, *shape[1:])):
             return ": the channel is missing, array[:, None]"
-        return ""
+        return self.class_advice(numpy.broadcast_to(0, shape)) if len(shape) == len(self.shape) + 2 else ""
 
     def length(self, array):
         return array.shape[1 + self.shape.index(-2)] if -2 in self.shape else 0

@@ -71,6 +71,8 @@ class Trainer(Handle):
         if isinstance(loss, (Tensor, list, tuple)):
             self.options |= {"losses": loss, "loss": lib.TUTTI_LOSS_NONE}
         else:
+            if not isinstance(loss, int):
+                raise TypeError(f"the loss is a {type(loss).__name__}: give a name, as \"mse\", or a tensor, as tutti.mean() of the network's output makes")
             self.options["loss"] = loss
             if loss == lib.TUTTI_CROSS_ENTROPY:
                 targets = Port("targets", "int32", (), True)
