@@ -22,6 +22,42 @@ def in_place(x):
     return torch.relu_(y)
 
 
+def views(x):
+    """Writes into parts: of numbers, of others, and of constants."""
+    y = x * 1
+    y[:, 0] = 1
+    y[:, 1:3, 2:] *= 2
+    y[:, 3] = y[:, 2] + 1
+    y[..., -1].add_(0.5)
+    places = torch.zeros(4, 6)
+    places[1:, :3] = 2
+    places[0].fill_(3)
+    z = torch.zeros(x.shape[0], 5, 6)
+    z[:, 1:].view(x.shape[0], 24)[:, 4:20] = (y + places).flatten(1)[:, 4:20]
+    return torch.relu(z)[:, 1:] + y
+
+
+def scattered(x):
+    places = (x > 0).long() + torch.arange(4)[:, None] % 3
+    y = torch.zeros_like(x).scatter_add(1, places, x).scatter(2, torch.tensor([[[1]]]).expand(x.shape[0], 4, 1), x[:, :, :1])
+    return y.index_add(2, torch.tensor([0, 3, 3]), x[:, :, 1:4], alpha=0.5)
+
+
+def own_rows(x):
+    """Rows of a sample by numbers of its own, elements by pairs of numbers."""
+    samples, best = torch.arange(x.shape[0]), x.sum(2).argmax(1)
+    return x[samples, best][:, None] * x + x[samples, best, best][:, None, None] + x[:, [0, -1, 2], [1, 1, 5]].sum(1)[:, None, None]
+
+
+def spectrum(x):
+    """Complex numbers, through all of their operators."""
+    y = torch.fft.rfft2(x, norm="ortho")
+    z = torch.zeros(x.shape[0], 4, 4, dtype=torch.cfloat)
+    z[:, :2, :3] = torch.einsum("bij,jk->bik", y[:, :2, :3], torch.complex(table[:3, :3], table[1:, 1:4]))
+    z[:, -1:] = (y * 0.5 - y.conj() / 2)[:, -1:]
+    return torch.fft.irfft2(z, s=(4, 6)) + torch.fft.irfft(torch.fft.rfft(x, dim=1), n=4, dim=1) + torch.fft.fft2(x).real + torch.fft.ifft(torch.fft.fft(x), norm="forward").abs()
+
+
 def windows(x):
     """Halves of a sample as samples of their own, and back."""
     y = x.view(x.shape[0], 2, 2, 6).permute(0, 2, 1, 3).reshape(-1, 2, 6)
@@ -45,7 +81,7 @@ def own_token(x):
 
 
 FORMULAS = {
-    "in_place": in_place, "windows": windows, "length_first": length_first, "heads": heads, "own_token": own_token,
+    "in_place": in_place, "views": views, "scattered": scattered, "own_rows": own_rows, "spectrum": spectrum, "windows": windows, "length_first": length_first, "heads": heads, "own_token": own_token,
     "attention": lambda x: functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None] * 2, is_causal=True),
     "attention_masked": lambda x: functional.scaled_dot_product_attention(x.unflatten(2, (2, 3)).transpose(1, 2), x.unflatten(2, (2, 3)).transpose(1, 2),
                                                                           x.unflatten(2, (2, 3)).transpose(1, 2), attn_mask=mask, scale=0.7),
@@ -94,9 +130,9 @@ class Between(torch.nn.Module):
         return self.last(self.formula(self.first(x)).unsqueeze(-1)).squeeze(-1)
 
 
-def agree(module, loss, data):
+def agree(module, loss, data, rule=torch.optim.SGD):
     other = copy.deepcopy(module)
-    one, two = (torch.optim.SGD(each.parameters(), 0.1) for each in (module, other))
+    one, two = (rule(each.parameters(), 0.1) for each in (module, other))
     trainer = Trainer(other, loss, two)
     for x, y in data:
         one.zero_grad()
@@ -131,6 +167,44 @@ class Heads(torch.nn.Module):
         return self.out(self.norm(y.permute(1, 2, 0)).mT).mean((1, 2)) + weights.square().sum((1, 2))
 
 
+class Standardised(torch.nn.Module):
+    """Weights with the statistics of batch normalisation, a convolution of a constant, and losses that sum() adds."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.gain, self.positions = torch.nn.Parameter(torch.randn(6, 6)), torch.nn.Parameter(torch.ones(6)), torch.nn.Conv2d(2, 6, 1)
+
+    def forward(self, x):
+        weight = functional.batch_norm(self.weight[None], None, None, self.gain, training=True, momentum=0.0)[0]
+        return functional.linear(x + self.positions(table[:2, :4].reshape(1, 2, 4, 1))[..., 0].mT, weight)
+
+
+def test_standardised():
+    torch.manual_seed(4)
+    random = torch.Generator().manual_seed(6)
+    agree(Standardised(), lambda outputs, targets: sum(functional.mse_loss(one, targets[:, 0]) for one in outputs.unbind(1)),
+          [(torch.randn(samples, 4, 6, generator=random), torch.randn(samples, 4, 6, generator=random)) for samples in (5, 3)])
+
+
+class Complex(torch.nn.Module):
+    """Weights that are complex, weight normalisation, and dropout in place that drops nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.out = torch.nn.Parameter(torch.randn(4, 4, dtype=torch.cfloat)), torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(6, 6))
+
+    def forward(self, x):
+        y = torch.fft.irfft(torch.fft.rfft(x, dim=2) * self.weight, n=6)
+        return self.out(torch.nn.functional.dropout(y, 0.0, inplace=True))
+
+
+@pytest.mark.parametrize("rule", (torch.optim.SGD, torch.optim.Adam))
+def test_complex_weights(rule):
+    torch.manual_seed(4)
+    random = torch.Generator().manual_seed(6)
+    agree(Complex(), lambda outputs, targets: functional.mse_loss(outputs, targets), [(torch.randn(samples, 4, 6, generator=random), torch.randn(samples, 4, 6, generator=random)) for samples in (5, 3)], rule)
+
+
 def test_heads():
     torch.manual_seed(4)
     module, random = Heads(), torch.Generator().manual_seed(6)
@@ -139,10 +213,10 @@ def test_heads():
 
 
 REFUSED = {
-    "batch mean": lambda x: x - x.mean(0), "batch index": lambda x: x[torch.arange(x.shape[0]), 0], "number of samples": lambda x: x * x.shape[0],
+    "batch mean": lambda x: x - x.mean(0), "batch index": lambda x: x[torch.arange(x.shape[0]) // 2], "number of samples": lambda x: x * x.shape[0],
     "filled with it": lambda x: x + torch.full_like(x, x.shape[0]), "samples in pairs": lambda x: x @ x.T if x.ndim == 2 else (x.flatten(1) @ x.flatten(1).T),
     "reversed samples": lambda x: x.flip(0), "positions of samples": lambda x: x + torch.arange(x.shape[0])[:, None, None], "half": lambda x: x.half().float(),
-    "a view": lambda x: (x[:, :1].mul_(2), x)[1], "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
+    "another view": lambda x: (x[:, :1], x.mul_(2))[0], "each second": lambda x: (x[:, ::2].mul_(2), x)[1], "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
 }
 
 

@@ -20,7 +20,7 @@ from .graph import Step, Walk, exported
 from .host import feeds as feeds_of
 from .inference import Predictor
 from .optimizers import Updates
-from .values import Refused
+from .values import Refused, as_real, like
 
 
 def leaves(tree):
@@ -61,6 +61,7 @@ class Trainer:
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
         self.predictors, self.kept, self.ignores, self.warned = {}, {}, False, False
+        self.may_follow = True
         self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
@@ -157,7 +158,7 @@ class Trainer:
         loss = self.trainer.backward(feeds).loss
         gradients = self.trainer.gradients
         for _, parameter, name in self.updates.members():
-            parameter.grad = torch.from_numpy(gradients[name].numpy()).reshape(parameter.shape).to(parameter.device)
+            parameter.grad = like(parameter, gradients[name].numpy())
         self.trainer.apply()    # at the rate 0: running statistics
         with torch.enable_grad():
             self.optimizer.step()
@@ -170,6 +171,9 @@ class Trainer:
         """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
         key = (shapes_of(given, arrays), self.ignores,
                tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
+        if self.key is not None and self.updates.options_changed():
+            self.sync()
+            self.key, self.kept, self.may_follow = None, {}, False
         if key == self.key and not self.states_changed and not self.is_outdated:
             return
         if self.states_changed:
@@ -178,7 +182,7 @@ class Trainer:
             self.sync()
         self.key, self.states_changed = None, False
         found = self.kept.pop(key, None)
-        if found is None or outdated(found["baked"]):
+        if found is None or outdated(found["baked"]) or found["updates"].options_changed():
             self.build(given, len(arrays[0]))
         else:
             self.__dict__.update(found)
@@ -205,7 +209,7 @@ class Trainer:
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot train this module: {refusal}") from None
         self.held = {target: listed[target] for target in self.walk.parameters}
-        self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()})
+        self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()}, self.may_follow)
         if self.updates.by_torch and not self.warned:
             self.warned = True
             warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=4)
@@ -230,8 +234,8 @@ class Trainer:
             raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples, which it is to count by x.shape[0], not len(x): {failure}") from failure
 
     def arrays_here(self):
-        """(tensor of the module, the network's name) of all that the network holds."""
-        return itertools.chain(((self.held[target], name) for target, name in self.walk.parameters.items()),
+        """(tensor of the module, the network's name) of all that the network holds. Complex ones have another axis for their parts."""
+        return itertools.chain(((as_real(self.held[target]), name) for target, name in self.walk.parameters.items()),
                                ((self.buffers[target], name) for target, name in self.walk.statistics.items()))
 
     def current_versions(self):

@@ -259,6 +259,13 @@ def softmax(walk, self, dim, dtype=None, half_to_float=False):
     return walk.result(walk.op("transpose", moved, perm=[order.index(place) for place in range(last + 1)]), [self], outer=self.outer)
 
 
+def weight_norm(walk, v, g, dim=0):
+    """g v / |v|, with a norm for each place of an axis."""
+    axes = [axis for axis in range(v.shape.rank) if dim == -1 or axis != v.shape.counted(dim)]
+    norms = walk.op("reduce_l2", v.floats, axes=axes, keepdims=1)
+    return walk.result(walk.op("mul", v.floats, walk.op("div", g.floats, norms)), [v, g], index=None if isinstance(walk.meta(), torch.Tensor) else 0)
+
+
 def logsumexp(walk, self, dim, keepdim=False):
     return walk.result(walk.op("reduce_log_sum_exp", self.floats, axes=axes_of(self, dim), keepdims=keepdim), [self], outer=self.outer)
 
@@ -360,7 +367,7 @@ OPERATORS = {
     "masked_fill": masked_fill, "addcmul": addcmul, "mean": reduction("reduce_mean"), "sum": reduction("reduce_sum"), "amax": reduction("reduce_max"), "amin": reduction("reduce_min"),
     "prod": reduction("reduce_prod"), "max": extreme("max", "argmax"), "min": extreme("min", "argmin"), "argmax": argument("argmax"), "argmin": argument("argmin"),
     "var": var, "std": std, "linalg_vector_norm": norm, "norm": norm, "softmax": softmax, "_softmax": softmax, "log_softmax": along("log_softmax"),
-    "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "logsumexp": logsumexp, "tril": triangle(0), "triu": triangle(1),
+    "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "logsumexp": logsumexp, "_weight_norm": weight_norm, "tril": triangle(0), "triu": triangle(1),
     "matmul": matmul, "mm": matmul, "bmm": matmul, "linear": linear, "addmm": addmm, "baddbmm": addmm, "einsum": einsum,
     "randn_like": random("random_normal"), "rand_like": random("random_uniform"),
 }

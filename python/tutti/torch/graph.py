@@ -10,10 +10,12 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
+from . import fourier
 from .host import evaluator, fed
 from .movement import detached
 from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, multiple_of, same_for_all, shape_of
+from .writes import Writes
 
 IGNORED = {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range", "_assert_async.msg"}
 RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "rand_like", "randn_like", "dropout", "empty", "empty_like", "new_empty", "empty_strided",
@@ -197,8 +199,8 @@ class Walk:
         values = self.program.state_dict[target]
         key = (values.untyped_storage().data_ptr(), values.storage_offset(), tuple(values.shape), values.stride())
         if key not in self.tied:
-            if values.dtype != torch.float32:
-                raise errors.UnsupportedError(f"the parameter {target} is {values.dtype}: parameters are float32")
+            if values.dtype not in (torch.float32, torch.complex64):
+                raise errors.UnsupportedError(f"the parameter {target} is {values.dtype}: parameters are float32 or complex64")
             self.tied[key] = Parameter(self, target, values)
         self.tied[key].targets.append(target)
         self.tied[key].uses += uses
@@ -243,6 +245,10 @@ class Walk:
             self.like = self.op("slice", first, axes=0, starts=0, ends=1)
         return self.like
 
+    def same_of(self, value, tensor, trains=None):
+        """A value of the same shape and batch."""
+        return Value(self, value.shape, torch.float32, tensor, outer=value.outer, varies=value.varies, trains=value.trains if trains is None else trains)
+
     def integers_of(self, tensor, value):
         raise Refused("labels that are computed")
 
@@ -282,8 +288,8 @@ class Walk:
 
     def run(self, module, given):
         """Walks a graph; returns the list of its outputs. A node that is refused is noted, and so none that depends on it is tried."""
-        env, order, given = {}, {node: position for position, node in enumerate(module.graph.nodes)}, iter(given)
-        aliases, same, used = {}, {}, used_nodes(module.graph)
+        writes, given, used = Writes(self, module.graph), iter(given), used_nodes(module.graph)
+        env = writes.env
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
@@ -297,7 +303,7 @@ class Walk:
                 if any(before not in env for before in node.all_input_nodes):
                     continue
                 try:
-                    env[node] = self.call(module, node, env, aliases, same, order)
+                    env[node] = self.call(node, env, writes)
                     if isinstance(env[node], Value) and env[node].node is None:
                         env[node].node = node
                 except Exception as refusal:    # noqa: BLE001: arguments of a kind that no one has thought of are refused, too
@@ -314,7 +320,7 @@ class Walk:
             return found.value() if isinstance(found, (Parameter, Buffer)) else found
         return torch.fx.node.map_arg(arguments, value)
 
-    def call(self, module, node, env, aliases, same, order):
+    def call(self, node, env, writes):
         meta = node.meta.get("val")
         if node.target is operator.getitem:
             return env[node.args[0]][node.args[1]]
@@ -331,9 +337,11 @@ class Walk:
         if in_place and isinstance(env[node.args[0]], Buffer):
             return env[node.args[0]].written(name, node.args)
         if in_place:
-            self.check_write(node, env, aliases, order, same)
+            writes.check(node, lambda base: base.op != "placeholder" and not isinstance(env[base], Parameter))
         result = self.compute(node, name, in_place, env)
-        self.follow(node, env, aliases, same, in_place, result)
+        writes.follow(node, in_place, result)
+        if in_place:
+            writes.back(node)
         return result
 
     def compute(self, node, name, in_place, env):
@@ -343,17 +351,36 @@ class Walk:
             given = self.values((node.args, node.kwargs), env)
         args, kwargs = given
         found = tensors_in((args, kwargs))
-        if name not in RANDOM and not in_place and all(isinstance(one, Value) and (one.known is not None or one.counted) for one in found):
+        if in_place and name not in RANDOM and all(one.known is not None for one in found if isinstance(one, Value)) and self.is_plain(args, kwargs):
+            return self.known(self.called(node, (self.known(args[0].known.clone()), *args[1:]), kwargs, None))
+        if name not in RANDOM and not in_place and all(not isinstance(one, fourier.Complex) for one in torch.utils._pytree.tree_leaves((args, kwargs))) and all(isinstance(one, Value) and (one.known is not None or one.counted) for one in found):
             made = self.computed_now(node, name, args, kwargs)
             if made is not None:
                 return made
         numbers = [one for one in found if isinstance(one, Loss)]
         if numbers and all(one.host for one in numbers):
             return self.number_of_inputs(node, name, args, kwargs)
+        return self.operator(node, name, args, kwargs)
+
+    @staticmethod
+    def is_plain(args, kwargs):
+        """Whether arguments are numbers and values only."""
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+        return isinstance(args[0], Value) and not any(isinstance(one, (*SYMBOLIC, fourier.Complex, Loss)) for one in leaves)
+
+    def operator(self, node, name, args, kwargs):
+        """The result by the tables of operators. One that works in place may call its first argument otherwise."""
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+        arguments = bound(node.target, args, kwargs)
+        if any(fourier.is_complex(one) for one in leaves):
+            if name not in fourier.OPERATORS:
+                raise Refused("it computes with complex numbers")
+            return fourier.OPERATORS[name](self, arguments)
+        if name in fourier.REAL:
+            return fourier.REAL[name](self, **arguments)
         if name not in OPERATORS:
             raise Refused("there is no such operator in the table")
-        arguments = bound(node.target, args, kwargs)
-        if numbers:
+        if any(isinstance(one, Loss) for one in leaves):
             return OPERATORS[name](self, **arguments)
         for argument in node.target._schema.arguments:
             if isinstance(arguments[argument.name], SYMBOLIC) and "int" not in str(argument.type).lower():
@@ -419,30 +446,6 @@ class Walk:
         made = self.run(graph, given)
         return made if enabled else torch.utils._pytree.tree_map(lambda one: detached(self, one) if isinstance(one, Value) else one, made, is_leaf=lambda one: isinstance(one, Value))
 
-    # ---------------------------------------------------------------------------------------- writes in place ----
-
-    def follow(self, node, env, aliases, same, in_place, result):
-        """Notes which nodes are views of one tensor, by the operator's schema."""
-        views = [argument for argument in node.target._schema.returns if argument.alias_info is not None]
-        if not views or not node.args or not isinstance(node.args[0], torch.fx.Node):
-            return
-        base = node.args[0]
-        aliases.setdefault(base, [base]).append(node)
-        aliases[node] = aliases[base]
-        if in_place:
-            same.setdefault(base, [base]).append(node)
-            same[node] = same[base]
-            for one in same[node]:
-                env[one] = result
-
-    def check_write(self, node, env, aliases, order, same):
-        base = node.args[0]
-        if isinstance(env[base], Parameter) or base.op == "placeholder":
-            raise Refused("it writes into a parameter or an input")
-        for other in aliases.get(base, ()):
-            if other not in same.get(base, [base]) and any(order[user] > order[node] for user in other.users):
-                raise Refused("it writes into a view, or into what has views that are read later")
-
 
 NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "batch_norm"}
 
@@ -453,6 +456,15 @@ class Parameter:
     def __init__(self, walk, target, values):
         self.walk, self.target, self.values, self.targets, self.uses, self.found = walk, target, values, [], 0, None
 
+    def complex_value(self):
+        """Its parts, of a parameter of the network that has them in its last axis."""
+        sizes, name = (*self.values.shape, 2), self.walk.unique(self.target.removeprefix("module."))
+        tensor = self.walk.network.parameter(name, sizes, values=torch.view_as_real(self.values.detach().cpu()).numpy(), frozen=not self.is_trained)
+        self.walk.parameters[self.target] = name
+        parts = [self.walk.op("slice", tensor, axes=len(sizes) - 1, starts=part, ends=part + 1) for part in (0, 1)]
+        shape = shape_of(sizes[:-1], self.walk.symbol)
+        return fourier.Complex(*[Value(self.walk, shape, torch.float32, self.walk.reshaped(part, sizes[:-1] or (1,)), trains=True) for part in parts])
+
     @property
     def is_trained(self):
         return self.walk.trained(self.targets)
@@ -460,6 +472,8 @@ class Parameter:
     def value(self):
         if self.target in self.walk.owned:
             raise Refused(f"a layer has {self.target} already, which it cannot share")
+        if self.found is None and self.values.is_complex():
+            self.found = self.complex_value()
         if self.found is None:
             sizes, name = tuple(self.values.shape), self.walk.unique(self.target.removeprefix("module."))
             tensor = self.walk.network.parameter(name, sizes, values=self.values.detach().cpu().numpy(), frozen=not self.is_trained)

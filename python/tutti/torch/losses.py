@@ -42,7 +42,9 @@ def added(walk, one, other, factor=1):
     """Sums of losses, and of a loss and a penalty on parameters."""
     parts = []
     for part, by in ((one, 1), (other, factor)):
-        if isinstance(part, Value):
+        if not isinstance(part, (Value, Loss)) and part == 0:     # sum() begins with it
+            part = Loss([], None)
+        elif isinstance(part, Value):
             if part.varies or part.shape.rank:
                 raise Refused("a loss plus a tensor that is not a loss")
             tensor = walk.reshaped(walk.op("where", walk.like_of(), part.floats, part.floats), [])

@@ -1,9 +1,9 @@
-"""Operators that move elements: views, joins, parts, types, padding, rows by index."""
+"""Operators that move elements: views, joins, parts, types, padding, rows random numbers."""
 import math
 
 import torch
 
-from .values import Loss, Refused, Value, aligned, multiple_of, outer_after
+from .values import Loss, Refused, Value, multiple_of, outer_after
 
 
 def moved(walk, self, tensor, outer):
@@ -102,6 +102,11 @@ def expand(walk, self, **_):
     tensor = walk.reshaped(self.floats, have or [1])
     tensor = tensor if list(tensor.shape) == (wanted or [1]) else walk.op("expand", tensor, shape=wanted or [1])
     return virtual(walk, self, tensor, shape)
+
+
+def copy(walk, self, src, non_blocking=False):
+    """x[...] = y: y with the shape of x."""
+    return src if src.shape == self.shape else expand(walk, src)
 
 
 def virtual(walk, self, tensor, shape):
@@ -337,7 +342,7 @@ def shuffle(operation):
     return build
 
 
-# ------------------------------------------------------------------------------------------------------- by index ----
+# ------------------------------------------------------------------------------------------------------- new tensors ----
 
 def full(walk, size=None, fill_value=0, self=None, dtype=None, **_):
     """A new tensor of one number."""
@@ -363,34 +368,6 @@ def filled(number):
     return lambda walk, **_: full(walk, fill_value=number)
 
 
-def index_select(walk, self, dim, index):
-    if index.axis is not None or index.shape.rank != 1:
-        raise Refused("indices that differ from sample to sample")
-    return walk.result(walk.op("gather", self.floats, index.tensor, axis=self.place(dim)), [self, index], outer=self.outer)
-
-
-def index(walk, self, indices):
-    """x[:, known]: numbers that are known, along one axis."""
-    used = [dim for dim, one in enumerate(indices) if one is not None]
-    if len(used) != 1 or indices[used[0]].axis is not None or indices[used[0]].dtype == torch.bool:
-        raise Refused("only indices that are the same for all samples, along one axis")
-    return walk.result(walk.op("gather", self.floats, indices[used[0]].tensor, axis=self.place(used[0])), [self, indices[used[0]]], outer=self.outer)
-
-
-def gather(walk, self, dim, index, sparse_grad=False):
-    place = index.place(dim)
-    if [size for axis, size in enumerate(self.sample) if axis != place] != [size for axis, size in enumerate(index.sample) if axis != place] or self.axis != index.axis:
-        raise Refused("indices of other sizes than the data's")
-    tensors, outer = aligned(walk, [self, index])
-    return walk.result(walk.op("gather_elements", tensors[0], tensors[1], axis=place), [self, index], outer=outer)
-
-
-def one_hot(walk, self, num_classes=-1):
-    if num_classes < 1 or (self.axis is not None and self.axis != 0):
-        raise Refused("without the number of classes")
-    return walk.result(walk.op("one_hot", self.floats, depth=num_classes), [self], outer=self.outer)
-
-
 OPERATORS = {
     **dict.fromkeys(("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"), reshape),
     **dict.fromkeys(("contiguous", "clone", "alias", "lift_fresh_copy", "lift_fresh", "numpy_T_"), same),
@@ -399,9 +376,8 @@ OPERATORS = {
     **dict.fromkeys(("empty", "empty_like", "new_empty"), filled(math.nan)), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
     "permute": permuted, "transpose": transpose, "swapaxes": lambda walk, self, axis0, axis1: transpose(walk, self, axis0, axis1),
     "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
-    "detach": detach, "expand": expand, "expand_as": expand, "repeat": repeat, "slice": slice_, "select": select, "narrow": narrow, "split": split,
+    "detach": detach, "copy": copy, "expand": expand, "expand_as": expand, "repeat": repeat, "slice": slice_, "select": select, "narrow": narrow, "split": split,
     "split_with_sizes": split, "chunk": split, "tensor_split": split, "unbind": unbind, "flip": flip, "roll": roll, "cat": cat, "concat": cat,
     "concatenate": cat, "stack": stack, "broadcast_tensors": broadcast_tensors, "pad": pad, "constant_pad_nd": pad, "reflection_pad1d": padded("reflect"), "reflection_pad2d": padded("reflect"),
     "replication_pad1d": padded("replicate"), "replication_pad2d": padded("replicate"), "pixel_shuffle": shuffle("depth_to_space"),
-    "pixel_unshuffle": shuffle("space_to_depth"), "index_select": index_select, "index": index, "gather": gather, "one_hot": one_hot,
-}
+    "pixel_unshuffle": shuffle("space_to_depth"), }

@@ -35,6 +35,8 @@ def conv(walk, input, weight, bias=None, stride=1, padding=0, dilation=1, groups
     count = weight.shape.rank - 2
     if weight.axis is not None or input.shape.rank != count + 2:
         raise Refused("weights that differ from sample to sample, or no batch axis")
+    if input.axis is None and input.shape.sizes[0] == 1 and all(size == 1 for size in weight.shape.sizes[2:]):
+        return pointwise(walk, input, weight, bias, several(stride, count), several(padding, count) if not isinstance(padding, str) else [0], groups)
     dilation = several(dilation, count)
     if isinstance(padding, str):
         spans = [step * (size - 1) for step, size in zip(dilation, weight.shape.sizes[2:])]
@@ -45,6 +47,17 @@ def conv(walk, input, weight, bias=None, stride=1, padding=0, dilation=1, groups
     given = [weight.floats] + ([bias.floats] if bias is not None else [])
     tensor = per_sample(walk, input, lambda x: walk.op("conv", x, *given, strides=several(stride, count), dilations=dilation, pads=before + after, group=groups))
     return walk.result(tensor, [input, weight, bias], outer=input.outer)
+
+
+def pointwise(walk, input, weight, bias, strides, padding, groups):
+    """A convolution of one pixel of what is the same for all samples: a product."""
+    if any(size != 1 for size in strides) or any(padding) or groups != 1:
+        raise Refused("a convolution of what is the same for all samples, with steps, padding or groups")
+    channels, rest = input.shape.sizes[1], input.shape.sizes[2:]
+    tensor = walk.op("matmul", walk.reshaped(weight.floats, weight.shape.sizes[:2]), walk.reshaped(input.floats, (channels, math.prod(rest))))
+    if bias is not None:
+        tensor = walk.op("add", tensor, walk.reshaped(bias.floats, (weight.shape.sizes[0], 1)))
+    return walk.result(walk.reshaped(tensor, (1, weight.shape.sizes[0], *rest)), [one for one in (input, weight, bias) if one is not None])
 
 
 def conv_transpose(walk, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -105,7 +118,7 @@ def batch_norm(walk, input, weight, bias, running_mean, running_var, training, m
     if not training and (not walk.infers or input.axis != 0 or is_shared):
         return fixed_norm(walk, input, weight, bias, values_of(running_mean), values_of(running_var), eps)
     if running_mean is None:
-        raise Refused("without running statistics")
+        return norm_of_weights(walk, input, weight, bias, eps)
     if input.axis != 0:
         raise Refused("the batch is not the first axis")
     if momentum == 0 and training:
@@ -136,6 +149,20 @@ def joined_rows(walk, input, build):
     x = walk.op("transpose", walk.reshaped(walk.spread(input), (rows, channels, math.prod(rest))), perm=[1, 0, 2])
     y = walk.op("transpose", build(x), perm=[1, 0, 2])
     return walk.reshaped(y, input.sample)
+
+
+def norm_of_weights(walk, input, weight, bias, eps):
+    """Statistics of what is the same for all samples, as weights that are standardised."""
+    if input.axis is not None:
+        raise Refused("without running statistics")
+    x, axes = input.floats, [axis for axis in range(input.shape.rank) if axis != 1]
+    centred = walk.op("sub", x, walk.op("reduce_mean", x, axes=axes, keepdims=1))
+    spread = walk.op("sqrt", walk.op("shift", walk.op("reduce_mean", walk.op("square", centred), axes=axes, keepdims=1), by=eps))
+    sizes = (input.shape.sizes[1], *[1] * (input.shape.rank - 2))
+    y = walk.op("div", centred, spread)
+    y = y if weight is None else walk.op("mul", y, walk.reshaped(weight.floats, sizes))
+    y = y if bias is None else walk.op("add", y, walk.reshaped(bias.floats, sizes))
+    return walk.result(y, [one for one in (input, weight, bias) if one is not None])
 
 
 def fixed_norm(walk, input, weight, bias, mean, variance, eps):
@@ -186,7 +213,9 @@ def instance_norm(walk, input, weight=None, bias=None, running_mean=None, runnin
 
 # -------------------------------------------------------------------------------------------------------- dropout ----
 
-def dropout(walk, input, p, train):
+def dropout(walk, input=None, p=0.5, train=True, self=None):
+    """In place it calls its argument self."""
+    input = self if input is None else input
     if not train or p == 0:
         return input
     if p >= 1:
@@ -194,8 +223,9 @@ def dropout(walk, input, p, train):
     return walk.result(walk.op("dropout", walk.spread(input), ratio=p), [input], outer=input.outer)
 
 
-def feature_dropout(walk, input, p, train):
+def feature_dropout(walk, input=None, p=0.5, train=True, self=None):
     """Channels are dropped as a whole."""
+    input = self if input is None else input
     if not train or p == 0:
         return input
     if input.axis != 0 or input.split:

@@ -7,7 +7,7 @@ from .. import errors
 from .. import optimizers as rules
 from .._call import Options
 from .._native import ffi, lib
-from .values import Refused
+from .values import Refused, as_real, like
 
 
 def need(group, **wanted):
@@ -60,9 +60,10 @@ READERS = {torch.optim.SGD: sgd, torch.optim.Adam: adam, torch.optim.AdamW: adam
 
 
 class Updates:
-    """The updates of a trainer by torch's optimizer. `names`: the network's name of each parameter by its id."""
+    """The updates of a trainer by torch's optimizer. `names`: the network's name of each parameter by its id. may_follow: False
+    where options have changed between steps that a rule has once only."""
 
-    def __init__(self, optimizer, network, names):
+    def __init__(self, optimizer, network, names, may_follow=True):
         self.optimizer, self.network, self.names = optimizer, network, names
         self.groups = [[group, [names[id(one)] for one in group["params"] if id(one) in names]] for group in optimizer.param_groups]
         self.groups = [(group, members) for group, members in self.groups if members]
@@ -71,7 +72,9 @@ class Updates:
         self.several, self.rates, self.decay = len(self.groups) > 1, None, self.groups[0][0].get("weight_decay", 0)
         read = READERS.get(type(optimizer))
         self.by_torch, self.reason = read is None, f"{type(optimizer).__name__} is no rule of Tutti's"
-        if read is not None:
+        if not may_follow:
+            self.by_torch, self.reason = True, "options other than lr and weight_decay change between steps"
+        elif read is not None:
             try:
                 found = [read(group) for group, _ in self.groups]
                 if any(one != found[0] for one in found):
@@ -85,6 +88,15 @@ class Updates:
             for group, members in self.groups:
                 for name in members:
                     errors.check(lib.tutti_group(network.pointer, name.encode(), self.of(group)))
+
+    def options_changed(self):
+        """Whether a group has other options now, as schedulers change betas and momentum."""
+        if self.by_torch:
+            return False
+        try:
+            return any(READERS[type(self.optimizer)](group) != (self.rule, self.options) for group, _ in self.groups)
+        except Refused:
+            return True
 
     def made(self):
         """The options for tutti.Trainer."""
@@ -141,7 +153,7 @@ class Updates:
                 for _, one, name in self.members():
                     found = self.optimizer.state[one].get(state)
                     if found is not None:
-                        values[name] = found.detach().cpu().numpy()
+                        values[name] = as_real(found.detach()).cpu().numpy()
         if count or before:
             position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), "steps": max(before, count), "updates": count, "epoch": 0})
             errors.check(lib.tutti_set_position(trainer.pointer, position))
@@ -155,8 +167,7 @@ class Updates:
         for group, one, name in self.members():
             mine = self.optimizer.state[one]
             for state, values in states.items():
-                made = torch.from_numpy(values[name].numpy()).reshape(one.shape)
-                mine[state] = made.to(one.device)
+                mine[state] = like(one, values[name].numpy())
             if type(self.optimizer) is not torch.optim.SGD:
                 mine["step"] = torch.tensor(float(steps))
             if type(self.optimizer) is torch.optim.NAdam:

@@ -16,6 +16,18 @@ class Refused(Exception):
     """What a node asks for cannot be done."""
 
 
+def as_real(tensor):
+    """A tensor, or the view of a complex one with another axis for its two parts."""
+    return torch.view_as_real(tensor) if tensor.is_complex() else tensor
+
+
+def like(parameter, array):
+    """An array of the network as a tensor of a parameter's kind."""
+    made = torch.from_numpy(array)
+    made = torch.view_as_complex(made.reshape(*parameter.shape, 2)) if parameter.is_complex() else made.reshape(parameter.shape)
+    return made.to(parameter.device)
+
+
 class Shape(NamedTuple):
     """Sizes, and the axis of the batch, whose size is given for one sample."""
     sizes: tuple
