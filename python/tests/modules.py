@@ -129,7 +129,11 @@ def text_of(name, result):
 
 def markdown(results):
     """The table of docs/python-modules.md, two modules in a line, and the refusals."""
-    cells = [f"{name} | {result['distance']:.1e}{'' if result['agrees'] else f' ({result["nudged"]:.1e})'} | {result['own']:.1e}" for name, result in results.items() if "refused" not in result]
+    cells = []
+    for name, result in results.items():
+        if "refused" not in result:
+            more = "" if result["agrees"] else f" ({result['nudged']:.1e})"
+            cells.append(f"{name} | {result['distance']:.1e} | {result['own']:.1e}{more}")
     print("| module | distance | PyTorch's own | module | distance | PyTorch's own |\n|---|---|---|---|---|---|")
     for at in range(0, len(cells), 2):
         print("| " + " | ".join([*cells[at:at + 2], *["| | "] * (at + 1 == len(cells))]) + " |")

@@ -27,7 +27,7 @@ def complex_of(walk, one):
     if one.counted and one.dtype.is_complex:
         pairs = [tuple(part(array).clone() for array in one.counted) for part in (torch.real, torch.imag)]
         return Complex(*[Value(walk, one.shape, torch.float32, counted=pair) for pair in pairs])
-    return Complex(one, walk.same_of(one, walk.op("scale", one.floats, factor=0.0), trains=False))
+    return Complex(walk.same_of(one, one.floats), walk.same_of(one, walk.op("scale", one.floats, factor=0.0), trains=False))
 
 
 # ---------------------------------------------------------------------------------------------------- arithmetic ----

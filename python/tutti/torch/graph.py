@@ -265,6 +265,7 @@ class Walk:
         shape, inputs, dtype = self.shape(index), tensors_in(inputs), self.meta(index).dtype
         if dtype in OTHER_TYPES and not source:
             raise Refused(f"it computes with {dtype}")
+        dtype = torch.float32 if dtype.is_complex else dtype    # one of two parts
         value = Value(self, shape, dtype, tensor, outer=outer, varies=any(one.varies for one in inputs),
                       trains=any(one.trains for one in inputs), source=source)
         if value.varies and shape.axis is None:
