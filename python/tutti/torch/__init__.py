@@ -52,6 +52,8 @@ class Trainer:
 
     Other options are those of tutti_training: seed, precision="bf16", clip_norm, sync_batchnorm, ..."""
 
+    may_follow = True   # until options change between steps that a rule of Tutti's has once only
+
     def __init__(self, module, loss=None, optimizer=None, *, runtime=None, batch_size=None, **options):
         if optimizer is None:
             raise TypeError("an optimizer is needed, as torch.optim.SGD(module.parameters(), 0.1)")
@@ -61,7 +63,6 @@ class Trainer:
         self.whole = Step(module, loss)
         self.key = self.trainer = self.walk = self.updates = None
         self.predictors, self.kept, self.ignores, self.warned = {}, {}, False, False
-        self.may_follow = True
         self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
         this = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
