@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a hundred modules of PyTorch, unmodified, with tutti.torch and with PyTorch's own loop, and compares.
 
-    tests/python/with-package build-tests python/tests/modules.py [--markdown] [--results FILE] [--rounding] [NAME ...]
+    tests/python/with-package build-tests python/tests/modules.py [--markdown] [--results FILE] [--rounding] [--steps N] [NAME ...]
                                                                                         (with a Python that has torch)
 
 Five steps in float32. The distance of two trainings is that of their losses, relative, or of a parameter or buffer: the largest
@@ -98,7 +98,7 @@ def doubled(one):
     return one.double() if isinstance(one, torch.Tensor) and one.is_floating_point() else one
 
 
-def run(name, rounding, steps=5):
+def run(name, rounding, steps):
     case = CASES[name]
     torch.manual_seed(1)
     module = case.make().train()
@@ -147,6 +147,7 @@ def main():
     parser.add_argument("--markdown", action="store_true", help="print the table of what --results has, and train nothing")
     parser.add_argument("--results", metavar="FILE", help="JSON to which results are added; what agrees there is left out")
     parser.add_argument("--rounding", action="store_true", help="compare with PyTorch in float64, too")
+    parser.add_argument("--steps", type=int, default=5, metavar="N", help="train N steps, 5 otherwise; after one, rounding has not grown yet")
     parser.add_argument("names", nargs="*", metavar="NAME", help="modules, all otherwise")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -159,7 +160,7 @@ def main():
     for name in options.names or [name for name in CASES if not results.get(name, {}).get("agrees")]:
         begun = time.monotonic()
         try:
-            results[name] = run(name, options.rounding)
+            results[name] = run(name, options.rounding, options.steps)
         except Exception as failure:    # noqa: BLE001: a module that does not run is a line of the table
             results[name] = {"refused": f"{type(failure).__name__}: {failure}"}
         print(f"{text_of(name, results[name])} ({time.monotonic() - begun:.1f} s)", flush=True)
