@@ -8,18 +8,18 @@ CASES = {}
 
 
 class Case(NamedTuple):
-    """make() gives the module; `shapes` are those of a sample's arrays, the targets last; `course` trains it, if not step by step."""
+    """make() gives the module; `shapes` are those of a sample's arrays, the targets last; `loop` trains it, if not step by step."""
     make: Callable
     shapes: tuple
     loss: Callable
     rule: Callable
     batch: int
-    course: Callable | None
+    loop: Callable | None
 
 
-def case(*shapes, loss=None, rule=None, batch=4, name=None, course=None):
+def case(*shapes, loss=None, rule=None, batch=4, name=None, loop=None):
     def add(make):
-        CASES[name or make.__name__.replace("_", " ")] = Case(make, shapes, loss or nn.CrossEntropyLoss(), rule or sgd, batch, course)
+        CASES[name or make.__name__.replace("_", " ")] = Case(make, shapes, loss or nn.CrossEntropyLoss(), rule or sgd, batch, loop)
         return make
     return add
 

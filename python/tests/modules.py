@@ -62,8 +62,8 @@ def by_tutti(module, loss, optimizer, *, parts=1, **options):
 def trained(case, module, trainer, steps, threads=1):
     """(losses, arrays by name) of a training."""
     torch.set_num_threads(threads)
-    if case.course:
-        losses, state = case.course(module, trainer, steps)
+    if case.loop:
+        losses, state = case.loop(module, trainer, steps)
     else:
         made = trainer(module, case.loss, case.rule(module.parameters()))
         losses = [made.step(x[0] if len(x) == 1 else tuple(x), y) for *x, y in steps]

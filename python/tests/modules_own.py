@@ -346,7 +346,7 @@ class Judging(nn.Module):
 
 def adversarial(judge, deceive, rule):
     """Two trainers of one module, in turn."""
-    def course(both, trainer, steps):
+    def loop(both, trainer, steps):
         critic = trainer(Judged(both), judge, rule(both.critic.parameters()))
         generator, losses = trainer(Judging(both), deceive, rule(both.generator.parameters())), []
         for real, noise, target in steps:
@@ -355,7 +355,7 @@ def adversarial(judge, deceive, rule):
             losses.append(generator.step(noise, target))
             generator.sync()
         return losses, both.state_dict()
-    return course
+    return loop
 
 
 def found_out(outputs, targets):
@@ -372,12 +372,12 @@ def least_squares(outputs, targets):
     return 0.5 * ((real - 1) ** 2).mean() + 0.5 * (made ** 2).mean()
 
 
-@case((12,), (5,), (1,), course=adversarial(found_out, taken_for_real, lambda parameters: torch.optim.Adam(parameters, 2e-4, betas=(0.5, 0.999))))
+@case((12,), (5,), (1,), loop=adversarial(found_out, taken_for_real, lambda parameters: torch.optim.Adam(parameters, 2e-4, betas=(0.5, 0.999))))
 def adversarial_networks():
     return Adversaries(nn.Sequential(nn.Linear(5, 16), nn.ReLU(), nn.Linear(16, 12), nn.Tanh()), nn.Sequential(nn.Linear(12, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1)))
 
 
-@case((1, 16, 16), (6, 1, 1), (1,), batch=8, course=adversarial(least_squares, lambda outputs, targets: ((outputs - 1) ** 2).mean(), lambda parameters: torch.optim.RMSprop(parameters, 1e-4)))
+@case((1, 16, 16), (6, 1, 1), (1,), batch=8, loop=adversarial(least_squares, lambda outputs, targets: ((outputs - 1) ** 2).mean(), lambda parameters: torch.optim.RMSprop(parameters, 1e-4)))
 def adversarial_convolutions():
     return Adversaries(nn.Sequential(nn.ConvTranspose2d(6, 16, 4, bias=False), nn.BatchNorm2d(16), nn.ReLU(True), nn.ConvTranspose2d(16, 8, 4, 2, 1, bias=False), nn.BatchNorm2d(8),
                                      nn.ReLU(True), nn.ConvTranspose2d(8, 1, 4, 2, 1), nn.Tanh()),
@@ -501,7 +501,7 @@ def clipped(module, trainer, steps):
     return [trained.step(x, y) for x, y in steps], module.state_dict()
 
 
-@case((12,), ((), 5), course=clipped)
+@case((12,), ((), 5), loop=clipped)
 def clipped_gradients():
     return small()
 
@@ -512,7 +512,7 @@ def accumulated(module, trainer, steps):
     return [trained.step(x, y) for x, y in steps], module.state_dict()
 
 
-@case((12,), ((), 5), batch=8, course=accumulated)
+@case((12,), ((), 5), batch=8, loop=accumulated)
 def accumulated_gradients():
     return small()
 
@@ -527,7 +527,7 @@ def averaged(module, trainer, steps):
     return losses, average.state_dict()
 
 
-@case((12,), ((), 5), course=averaged)
+@case((12,), ((), 5), loop=averaged)
 def averaged_parameters():
     return small()
 
@@ -543,7 +543,7 @@ def scheduled(module, trainer, steps):
     return losses, module.state_dict()
 
 
-@case((12,), ((), 5), course=scheduled)
+@case((12,), ((), 5), loop=scheduled)
 def groups_and_schedule():
     return small()
 
