@@ -5,8 +5,9 @@ import torch
 from .. import _trainer, errors
 from .._feeds import Feeds, paired
 from .._native import ffi, lib
+from . import fourier
 from .graph import Walk
-from .values import Loss, Refused, Value
+from .values import Loss, Refused, Value, as_real
 
 
 class Output:
@@ -33,6 +34,27 @@ class Output:
             made = made.movedim(0, axis + 1).reshape(*sizes[:axis], value.outer * samples * value.rows, *sizes[axis + 1:])
         return made.to(value.dtype)
 
+    def taken(self, arrays):
+        return self.torch(next(arrays)) if hasattr(self, "tensor") else self.value.known.clone()
+
+
+class ComplexOutput:
+    """A complex tensor that the module returns, of two."""
+
+    def __init__(self, walk, value):
+        self.parts = Output(walk, value.real), Output(walk, value.imaginary)
+
+    def taken(self, arrays):
+        return torch.complex(*torch.broadcast_tensors(*[part.taken(arrays) for part in self.parts]))
+
+
+def output(walk, one):
+    """What the module returns, of what the walk has for it: outputs, or constants of Python."""
+    if isinstance(one, fourier.Complex):
+        return ComplexOutput(walk, one)
+    return Output(walk, one) if isinstance(one, (Loss, Value)) else one
+
+
 
 class Predictor:
     """A network of the module in evaluation mode. `listed`: the module's parameters and buffers by name, whose values it follows."""
@@ -40,16 +62,16 @@ class Predictor:
     def __init__(self, program, listed, runtime, batch_size):
         try:
             self.walk = walk = Walk(program, lambda targets: False, runtime, infers=True)
-            self.outputs = [Output(walk, one) if isinstance(one, (Loss, Value)) else one for one in walk.found]
+            self.outputs = [output(walk, one) for one in walk.found]
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot run this module: {refusal}") from None
         self.structure = program.call_spec.out_spec
-        self.fetched = [one for one in self.outputs if hasattr(one, "tensor")]
+        self.fetched = [part for one in self.outputs for part in getattr(one, "parts", (one,)) if hasattr(part, "tensor")]
         if not self.fetched or len(self.fetched) > 16:
             raise errors.UnsupportedError(f"the module returns {len(self.fetched)} tensors that depend on its input: 1 to 16 are possible")
         first, *more = [one.tensor for one in self.fetched]
         self.trainer = _trainer.Trainer(first, batch_size=batch_size, **({"outputs": more} if more else {}))
-        self.held = {name: listed[target] for target, name in (walk.parameters | walk.statistics).items()}
+        self.held = {name: as_real(listed[target].detach()) for target, name in (walk.parameters | walk.statistics).items()}
         self.baked = {name: (listed[name], listed[name]._version) for name in walk.baked if name in listed}
         self.versions = {name: tensor._version for name, tensor in self.held.items()}
 
@@ -74,5 +96,5 @@ class Predictor:
         with self.trainer.lock:
             errors.check(lib.tutti_infer(self.trainer.compiled(1), feeds.array, feeds.count, feeds.samples, fetches, len(values)))
         found = iter(values)
-        made = [one if not isinstance(one, Output) else one.torch(next(found)) if hasattr(one, "tensor") else one.value.known.clone() for one in self.outputs]
+        made = [one.taken(found) if isinstance(one, (Output, ComplexOutput)) else one for one in self.outputs]
         return torch.utils._pytree.tree_unflatten(made, self.structure)
