@@ -1,4 +1,6 @@
 """What depends on the inputs alone, as the number of labels that count, is computed by PyTorch on the host in each step, and fed."""
+import operator
+
 import torch
 
 
@@ -33,7 +35,18 @@ def is_pure(walk, node):
         return node in walk.positions or node in walk.fixed
     if node.op not in ("call_function", "get_attr"):
         return False
-    return not any(walk.is_impure(one) for one in [node, *node.users])
+    return not walk.is_impure(node) and not is_written(walk, node)
+
+
+def is_written(walk, node):
+    """Whether a node's tensor is written in place, itself or by its views."""
+    return any(walk.is_impure(one) or (is_view(one) and is_written(walk, one)) for one in node.users)
+
+
+def is_view(node):
+    if node.target is operator.getitem:
+        return True
+    return isinstance(node.target, torch._ops.OpOverload) and any(one.alias_info is not None for one in node.target._schema.returns)
 
 
 def result(walk, node, arrays, env):
