@@ -88,6 +88,7 @@ class Trainer:
             feeds = dict(zip(self.walk.inputs, (array.numpy() for array in arrays))) | feeds_of(self.walk, arrays)
             if samples > self.trainer.batch_size:
                 self.trainer.batch_size = samples
+                self.trainer.compiled(samples)
                 self.updates.rates = ()     # the trainer is made anew, with the rates of its beginning
             self.push()
             self.updates.follow(self.trainer)
@@ -188,6 +189,7 @@ class Trainer:
         else:
             self.__dict__.update(found)
             self.trainer.batch_size = max(self.trainer.batch_size, len(arrays[0]))
+            self.trainer.compiled(self.trainer.batch_size)
             self.updates.rates = ()
             self.push()
         self.before += self.steps
