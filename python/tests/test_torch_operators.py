@@ -234,3 +234,30 @@ def test_losses(name):
     loss, _ = LOSSES[name]
     agree(torch.nn.Linear(6, 6), loss, [(torch.randn(samples, 4, 6, generator=random), (torch.randn(samples, 4, 6, generator=random), torch.randint(0, 24, (samples,), generator=random),
                                          torch.randint(0, 6, (samples, 4), generator=random))) for samples in (5, 3)])
+
+
+class Spectra(Complex):
+    def forward(self, x):
+        z = torch.complex(super().forward(x), x)
+        return {"z": z, "spectrum": torch.fft.rfft(x)}
+
+
+def test_complex_predictions():
+    torch.manual_seed(4)
+    module, x = Spectra(), torch.randn(5, 4, 6)
+    trainer = Trainer(module, lambda outputs, targets: functional.mse_loss(outputs["z"].real, targets), torch.optim.SGD(module.parameters(), 0.1))
+    found = trainer.predict(x)
+    module.eval()
+    for name, expected in module(x).items():
+        assert found[name].dtype == torch.complex64 and torch.allclose(found[name], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_labels_written_by_views():
+    """PyTorch computes labels on the host: those before a write would be wrong."""
+    def loss(outputs, y):
+        labels = y.clone()
+        labels[:, 0:1] = -100
+        return functional.cross_entropy(outputs.reshape(-1, 3), labels.view(-1))
+    module = torch.nn.Linear(6, 3)
+    with pytest.raises(tutti.UnsupportedError):
+        Trainer(module, loss, torch.optim.SGD(module.parameters(), 0.1)).step(torch.randn(5, 4, 6), torch.randint(0, 3, (5, 4)))
