@@ -15,7 +15,7 @@ struct device_update {
     struct launch_list list, sum_list; /* update from the gradients; from their sum over micro-batches */
     bool made;
     uint64_t group_changes; /* of the optimizer's table, as the device has it */
-    uint32_t check;         /* of the gradients, read after an update: 0 if all are finite */
+    uint32_t check;         /* read after an update: 0 if all gradients, and their norm if there is one, are finite */
     float norm;             /* of the gradients, read likewise, if they are clipped */
 };
 
@@ -36,7 +36,8 @@ tutti_status device_update_enqueue(struct replica *replica, bool summed, const s
 /* Enqueues the read of what the update found: whether its gradients are finite, and their norm. *event completes with
  * it. */
 tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event);
-/* After that read: returns whether the update was skipped, because gradients are not finite. */
+/* After that read: returns whether the update was skipped because gradients or their norm are not finite. It is also
+ * skipped if a loss is not finite, which the caller sees by the losses. */
 bool device_update_was_skipped(const struct replica *replica);
 float device_update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 
