@@ -1,8 +1,8 @@
-/* The exchange of gradients: of several devices, or of one whose gradients are kept (backward.c). Each replica's
- * gradients arrive on the host in ranges of their arena, in its own order. The arena is cut into blocks. A block is
- * summed over the replicas when all of them have delivered it and threads are free, in the order of the replicas, so
- * the result does not depend on that of arrival. Loss kernels multiply each gradient by gradient_weight, 1 / (samples
- * of the whole step), so a plain sum is the weighted mean, whatever the shares.
+/* The exchange of gradients: of several devices, or of one if ranks sum its gradients or the caller keeps them
+ * (backward.c). Each replica's gradients arrive on the host in ranges of their arena, in its own order. The arena is
+ * cut into blocks. A block is summed over the replicas when all of them have delivered it and threads are free, in the
+ * order of the replicas, so the result does not depend on that of arrival. Loss kernels multiply each gradient by
+ * gradient_weight, 1 / (samples of the whole step), so a plain sum is the weighted mean, whatever the shares.
  *
  * If CPU devices occupy all cores, reduction starts when the first of them finishes; earlier, reduction threads would
  * compete with compute. Parts are whole samples, so one device finishes first, and then has spare time. If ranks sum
