@@ -34,8 +34,9 @@ done:
     return status;
 }
 
-/* Maps the gradients and, if wanted, the parameters, and the exchange writes the new ones there: launches still in the
- * queue neither write these gradients nor read these parameters. */
+/* Maps the gradients and, if wanted, the parameters, where the exchange writes the new ones. Launches enqueued later
+ * neither write these gradients nor read these parameters. The queue is in order, so the event of the second mapping
+ * is that of both. */
 static tutti_status send_range(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
