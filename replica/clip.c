@@ -53,7 +53,7 @@ float clip_factor(const struct optimizer *optimizer, float norm)
 
 /* ------------------------------------------------------------------------------------------------- device ---- */
 
-/* Launches groups whose size is a power of two. */
+/* Adds a launch of `groups` tasks (CPU class), or of so many work-groups, whose size is a power of two. */
 static struct launch *launch_groups(struct launch_list *list, const char *kernel, size_t groups)
 {
     size_t group = 1;
