@@ -8,7 +8,8 @@
 
 #include <math.h>
 
-/* Computes the norm of the gradients if they are clipped. If it is not finite, the step updates nothing. */
+/* Finds the norm of the gradients if they are clipped: a sole replica has computed its own. NaN: they are not. If the
+ * host's is not finite, the step updates nothing; a device has checked its own. */
 static tutti_status find_norm(const tutti_trainer *trainer, struct step *step)
 {
     tutti_status status = TUTTI_OK;
