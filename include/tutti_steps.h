@@ -32,7 +32,7 @@ TUTTI_API tutti_status tutti_get_input_gradient(
 /* Updates parameters, optimizer states, running statistics and moving averages by the kept gradients, once, with the
  * learning rate of the moment, and counts a step. tutti_training.clip_norm holds. All is updated, or nothing. With
  * several ranks, all call it. Errors: TUTTI_INVALID if there are no gradients to be applied; TUTTI_NOT_FINITE
- * if one of them is NaN or infinite. */
+ * if one of them, or with clip_norm their norm, is NaN or infinite. */
 TUTTI_API tutti_status tutti_apply(tutti_trainer *trainer);
 
 /* Returns the name of one of the optimizer's states, as checkpoints have it ("momentum_buffer", "exp_avg", ...), a
@@ -60,7 +60,9 @@ typedef struct tutti_view {
     float *values;    /* in PyTorch's order; the trainer's */
     int64_t count;    /* of values */
     tutti_shape shape;
-    uint64_t generation; /* counts changes of all parameters: unless it has grown, the numbers are the same */
+    /* Counts changes of all parameters and states: unless it has grown, they are the same. It does not count changes of
+     * gradients. */
+    uint64_t generation;
 } tutti_view;
 /* Open a view: of a parameter, of its gradient, or of a state by its name (tutti_state_name). If a device has newer
  * numbers, they are copied to the host first. Until the view is closed, every call that computes, saves or loads with
