@@ -34,9 +34,9 @@ done:
     return status;
 }
 
-/* Maps the gradients and, if wanted, the parameters, where the exchange writes the new ones. Launches enqueued later
- * neither write these gradients nor read these parameters. The queue is in order, so the event of the second mapping
- * is that of both. */
+/* Maps the gradients and, if wanted, the parameters, where the exchange writes the new ones. Launches enqueued
+ * between this and unmap() neither write these gradients nor read these parameters. The queue is in order, so the event
+ * of the second mapping is that of both. */
 static tutti_status send_range(struct replica *replica, const struct bucket_request *request)
 {
     tutti_status status = TUTTI_OK;
