@@ -72,7 +72,8 @@ TUTTI_API tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *
 TUTTI_API tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti_view *view);
 TUTTI_API tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view);
 /* Closes a view, whose values must not be used any more. `changed`: the program has written to them; with several
- * ranks, all write the same. Freeing the trainer closes all. Errors: TUTTI_INVALID if it is not open. */
+ * ranks, all write the same. Freeing the trainer closes all. Errors: TUTTI_INVALID if it was closed, or
+ * no view of this trainer is open. Do not close copies of a view. */
 TUTTI_API tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed);
 
 /* How far a training has come. */

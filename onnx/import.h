@@ -1,5 +1,5 @@
-/* Shared by the files of this folder while a network is made from a file: the values that names stand for, and the
- * node whose layer is added. */
+/* Shared by the files of this folder and of parameters/ while a network is made from a file: the values that names
+ * stand for, and the node whose layer is added. */
 #ifndef ONNX_IMPORT_H
 #define ONNX_IMPORT_H
 
@@ -48,10 +48,11 @@ struct view {
 
 /* How the file's nodes use a value. */
 struct node_usage {
-    int nodes;      /* number of inputs of nodes that read its elements */
-    int reads;      /* inputs so far for which merged.c found no name of their own; `nodes` shrinks by the others */
+    int nodes; /* number of inputs of nodes that read its elements */
+    int reads; /* inputs so far for which parameters/merged.c found no name of their own; `nodes` shrinks by the others
+                */
     bool is_weight; /* some layer reads it as its weights */
-    int demand;     /* what its elements affect in the end (trained.c) */
+    int demand;     /* what its elements affect in the end (parameters/trained.c) */
 };
 
 /* The exported module's parameter or buffer that an initialiser holds, and its names; NULL: not known. Examples:
@@ -83,7 +84,7 @@ struct onnx_value {
     int declared;                    /* the type that the file declares; 0: none */
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
-    bool trains;                     /* a known input, or one number (trained.c), that is a parameter */
+    bool trains;                     /* a known input, or one number (parameters/trained.c), that is a parameter */
     bool copied;                     /* by Identity, of an initialiser or such an input */
     struct array *array;             /* known numbers; NULL: not read or computed yet, or not known */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
@@ -148,17 +149,18 @@ const char *name_list_end(const struct name_list *list);
 tutti_status import_read_classes(const struct import *import);
 /* Steps of read_parameters(), before the first node, in this order; signature_read() is the first. */
 struct signature;
-/* merged.c: finds whether names are paths, and whether nodes tell scopes. */
+/* parameters/merged.c: finds whether names are paths, and whether nodes tell scopes. */
 void import_find_paths(struct import *import);
-/* biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(), so that
- * no merged initialiser gets the name of such a bias, and after it, for layers whose weight was merged. */
+/* parameters/biases.c: gives layers the biases of zeros that the exporter left out. Called before import_take_apart(),
+ * so that no merged initialiser gets the name of such a bias, and after it, for layers whose weight was merged. */
 tutti_status import_restore_biases(struct import *import, const struct signature *signature);
-tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* merged.c */
-tutti_status import_join_cut(struct import *import);                                          /* cut.c */
-tutti_status import_restore_names(struct import *import);                                     /* names.c */
-tutti_status import_find_constants(struct import *import, const struct signature *signature); /* trained.c */
-void import_note_left_out(const struct import *import, const struct signature *signature);    /* biases.c */
-/* layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole module. */
+tutti_status import_take_apart(struct import *import, const struct signature *signature);     /* parameters/merged.c */
+tutti_status import_join_cut(struct import *import);                                          /* parameters/cut.c */
+tutti_status import_restore_names(struct import *import);                                     /* parameters/names.c */
+tutti_status import_find_constants(struct import *import, const struct signature *signature); /* parameters/trained.c */
+void import_note_left_out(const struct import *import, const struct signature *signature);    /* parameters/biases.c */
+/* parameters/layer_names.c: the layer of a node: "block.fc1", by its scopes or its path. NULL: not known, or the whole
+ * module. */
 char *import_layer(const Onnx__NodeProto *node);
 char *import_layer_in_path(const char *path);
 const char *import_scopes(const Onnx__NodeProto *node);                               /* a list of texts; NULL: none */
@@ -198,7 +200,7 @@ int import_batch_axis(const struct import *import, const char *input);
 tutti_status value_sizes(
     const struct import *import, const struct onnx_value *value, struct symbolic_integer *sizes, int *rank);
 
-/* The node whose layer is added. Functions on it give a message that a caller may return as it is. */
+/* node.c. The node whose layer is added. Functions on it give a message that a caller may return as it is. */
 struct onnx_node {
     struct import *import;
     const Onnx__NodeProto *proto;

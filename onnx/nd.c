@@ -1,6 +1,6 @@
-/* GatherND and ScatterND. Their indices [.., k] are positions along the first k axes of the data. The batch can be an
- * axis after these, which the indices do not refer to, or one of these: then a component of the indices grows
- * with the sample (struct batch_index). */
+/* GatherND and ScatterND. Their indices [.., k] are positions along k axes of the data, the first ones after those that
+ * data and indices share (batch_dims). The batch can be an axis after these, which the indices do not refer to; one of
+ * these, so that a component of the indices grows with the sample (struct batch_index); or one of the shared axes. */
 #include "onnx/operators.h"
 
 #include "base/memory.h"
@@ -88,7 +88,8 @@ static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd,
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Reads a constant with several rows of each sample along its first axis, which must be the same for each sample. */
+/* Reads a constant or parameter with several rows of each sample along its first axis, which must be the same for each
+ * sample. */
 static tutti_status like_rows(const struct onnx_node *node, int input, int64_t rows, struct operand *x)
 {
     const struct array *array = NULL;

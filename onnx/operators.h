@@ -64,8 +64,8 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 tutti_status node_like(
     const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
 
-/* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training: parameters that
- * have equal parts do not. */
+/* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training. False for
+ * every initialiser of the file. */
 bool value_repeats_along(const struct import *import, struct onnx_value *value, int axis);
 /* Finds the axes along which the first output repeats its elements, from those of the inputs. */
 void node_find_repeats(const struct onnx_node *node);
@@ -144,8 +144,9 @@ node_function build_attention, build_rotary_embedding, build_swiglu;
 /* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
  */
 node_function build_gather, build_elements, build_compress, build_tensor_scatter;
-node_function build_gather_nd, build_scatter_nd;          /* nd.c */
-const char *node_reduction(const struct onnx_node *node); /* the reduction of a scatter; NULL: the name is unknown */
+node_function build_gather_nd, build_scatter_nd; /* nd.c */
+/* gather.c: the reduction of a scatter; NULL: the name is unknown */
+const char *node_reduction(const struct onnx_node *node);
 node_function build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
 node_function build_grid_sample, build_affine_grid; /* grid.c */
 node_function build_eye_like, build_range, build_non_zero, build_if;
@@ -175,7 +176,7 @@ node_function build_random, build_random_like, build_bernoulli;
 
 /* losses.c */
 node_function build_nll_loss, build_softmax_cross_entropy;
-/* x - max - log(sum(exp(x - max))), along an axis of a sample. */
+/* pointwise.c: x - max - log(sum(exp(x - max))), along an axis of a sample. */
 tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis);
 
 /* pointwise.c: element by element, and along axes. */
