@@ -14,7 +14,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "examples" / "python"
 
 
 def run(name, *arguments):
-    ran = subprocess.run([sys.executable, "-B", FOLDER / name, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True, timeout=100)
+    ran = subprocess.run([sys.executable, "-B", FOLDER / name, *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True, timeout=600)
     found = re.search(r"accuracy (\S+)", ran.stdout)
     return float(found[1]) if found else ran.stdout
 
