@@ -1,4 +1,4 @@
-"""Trains on one device and on all of them, of any vendors, with the same result:   devices.py [EPOCHS]"""
+"""Trains on one device and on all of them, of any vendors, with the same result:   devices.py [EPOCHS [FOLDER]]"""
 import sys
 
 import numpy
@@ -6,7 +6,7 @@ import numpy
 import tutti
 
 epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-data, losses = tutti.data.open("digits"), {}
+data, losses = tutti.data.open(sys.argv[2] if len(sys.argv) > 2 else "digits"), {}
 for chosen in ("0", "all"):
     runtime = tutti.Runtime(chosen)
     network = tutti.models.lenet(classes=data.classes, input=data.shape, runtime=runtime)

@@ -1,6 +1,7 @@
 """The whole way: digits train as the command trains them, and what is saved, exported and read gives the same."""
 import json
 import subprocess
+import warnings
 
 import numpy
 import pytest
@@ -162,3 +163,28 @@ def test_targets_and_losses_of_other_packages_are_refused_with_advice():
         trainer.step(x, y.astype(float))
     with pytest.raises(TypeError, match="the loss is a function"):
         tutti.Trainer(output, loss=lambda output, targets: output)
+
+
+def test_numbers_that_would_mean_something_else():
+    net = tutti.Network()
+    trainer = tutti.Trainer(tutti.dense(net.input("x", (4,)), 3), loss="cross_entropy", batch_size=6)
+    x, y = numpy.zeros((6, 4), "float32"), numpy.arange(6) % 3
+    for wrong in ({"epochs": 0}, {"epochs": -1}, {"batch_size": 0}):
+        with pytest.raises(ValueError, match="must be at least 1|negative"):
+            trainer.fit(x, y, **wrong)
+    with pytest.raises(ValueError, match="trains nothing"):
+        tutti.SGD(0)
+    with pytest.warns(UserWarning, match="class -1: 2 of 6"):
+        trainer.step(x, y - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer.step(x, numpy.where(y == 0, -100, y))
+
+
+def test_options_of_other_packages_are_refused_with_advice():
+    with pytest.raises(TypeError, match="it has learning_rate"):
+        tutti.SGD(lr=0.1)
+    net = tutti.Network()
+    trainer = tutti.Trainer(tutti.dense(net.input("x", (4,)), 3), loss="cross_entropy")
+    with pytest.raises(TypeError, match="validation_data="):
+        trainer.fit(numpy.zeros((6, 4), "float32"), numpy.arange(6) % 3, validation_split=0.1)

@@ -1,4 +1,6 @@
 """Arrays of numpy as what a network is fed with."""
+import warnings
+
 import numpy
 
 from ._call import DTYPES, NUMPY, enum
@@ -58,6 +60,15 @@ class Port:
         if array.ndim == len(self.shape) + 2 and array.shape[1] > 1:
             return ": class numbers from 0; of a number for each class, y.argmax(1)"
         return ": class numbers from 0, as y.astype(int)"
+
+    def warn_of_negative(self, array):
+        """Classes below 0 do not count in the loss, which is not what everyone who has some means; -100 is PyTorch's sign for that."""
+        if not self.is_targets or self.dtype != "int32" or array.dtype.kind != "i" or not array.size or array.min() >= 0:
+            return
+        negative = array[(array < 0) & (array != -100)]
+        if negative.size:
+            warnings.warn(f'"{self.name}" has the class {negative[0]}: {negative.size} of {array.size} are below 0 and do not count in the loss; '
+                          "classes are numbered from 0, and -100 leaves one out without this warning", stacklevel=4)
 
     def not_numbers(self, array):
         said = f'"{self.name}" takes numbers ({self.dtype}), not {array.dtype}'
@@ -129,6 +140,8 @@ def paired(ports, x, y=None):
         if name not in known:
             raise ValueError(f"there is no input {name!r}: {', '.join(known)}")
     pairs = [(known[name], known[name].checked(array)) for name, array in given.items()]
+    for port, array in pairs:
+        port.warn_of_negative(array)
     if len({len(array) for _, array in pairs}) > 1:
         raise ValueError("the arrays have different numbers of samples: " + ", ".join(f"{port.name} {len(array)}" for port, array in pairs)
                          + ": each sample needs one of each")

@@ -13,6 +13,11 @@ from .errors import by_status, check, message
 # Members of tutti_fitting that a training on batches of Python has too.
 OF_BATCHES = ("save", "resume", "patience", "save_best", "steps")
 
+# What to write in place of options of other packages.
+INSTEAD = {"validation_split": ": give validation_data=(x[n:], y[n:]), and x[:n], y[:n]",
+           "class_weight": ": give the Trainer tutti.cross_entropy(output, targets, class_weights=[...]) as loss",
+           "sample_weight": ": give the Trainer tutti.mean(tensor, weights=w) as loss, where w is an input"}
+
 
 class Metrics(NamedTuple):
     loss: float
@@ -149,7 +154,10 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
     """Trainer.fit()."""
     wrong = options.keys() - dict(ffi.typeof("tutti_fitting").fields).keys()
     if wrong:
-        raise TypeError(f"fit() has no option {sorted(wrong)[0]!r}")
+        raise TypeError(f"fit() has no option {sorted(wrong)[0]!r}" + INSTEAD.get(sorted(wrong)[0], ""))
+    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
+        if number is not None and number < 1:
+            raise ValueError(f"{name} is {number}: it must be at least 1")
     given, test = training_of(trainer, x, y), test_of(trainer, validation_data)
     options = {name: os.fspath(value) if name in ("save", "resume") and value else value for name, value in options.items()}
     if isinstance(given, Batches) or isinstance(test, Batches):     # what the library does by the results of its own tests

@@ -12,7 +12,10 @@ class Optimizer:
         self.options = {"optimizer": self.rule, **dict(zip(self.positional, values)), **options}
         unknown = options.keys() - {"learning_rate", "weight_decay", *self.allowed}
         if unknown:
-            raise TypeError(f"{type(self).__name__}() has no option {sorted(unknown)[0]}")
+            raise TypeError(f"{type(self).__name__}() has no option {sorted(unknown)[0]}: it has {', '.join(('learning_rate', 'weight_decay', *self.allowed))}")
+
+        if "learning_rate" in self.options and self.options["learning_rate"] == 0:
+            raise ValueError("a learning rate of 0 trains nothing: leave it out for the default")
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self.options.items() if name != 'optimizer')})"
