@@ -8,10 +8,12 @@
 #include "runtime/source.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ------------------------------------------------------------------------------------------------------ names ---- */
 
@@ -23,7 +25,7 @@ static bool is_word(const char *text, size_t length)
     return true;
 }
 
-/* Reads KEY=NUMBER. Returns the length of KEY; 0: it is something else. */
+/* Reads KEY=NUMBER. Returns the length of KEY; 0: it is something else, or too large for a float. */
 static size_t attribute_key(const char *text, size_t length)
 {
     const char *equals = memchr(text, '=', length);
@@ -31,39 +33,85 @@ static size_t attribute_key(const char *text, size_t length)
     if (!equals || !is_word(text, (size_t)(equals - text))) return 0;
     if (equals + 1 + strspn(equals + 1, "+-.eE0123456789") < text + length) return 0; /* hexadecimal */
     const double number = number_read(equals + 1, &end);
-    return end == text + length && end > equals + 1 && isfinite(number) ? (size_t)(equals - text) : 0;
+    return end == text + length && end > equals + 1 && fabs(number) <= FLT_MAX ? (size_t)(equals - text) : 0;
+}
+
+static bool is_same(const char *word, const char *text, size_t length)
+{
+    return strlen(word) == length && memcmp(word, text, length) == 0;
+}
+
+/* Tells whether the text begins with the name of an array and continues as one of its sizes. */
+static bool is_size_of(const char *array, const char *text, size_t length)
+{
+    const size_t name = strlen(array);
+    if (length <= name || memcmp(array, text, name) != 0) return false;
+    return is_same("_elements", text + name, length - name) ||
+        (length == name + 6 && memcmp(text + name, "_size", 5) == 0 && isdigit((unsigned char)text[length - 1]));
+}
+
+/* Tells whether the word has a meaning in the kernels already, but for the names of the inputs. */
+static bool is_taken(const struct custom *custom, const char *text, size_t length)
+{
+    static const char *const words[] = { "i", "y", "dy" };
+    for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++)
+        if (is_same(words[k], text, length)) return true;
+    for (int k = 0; k < custom->inputs; k++)
+        if ((*text == 'd' && is_same(custom->names[k], text + 1, length - 1)) ||
+            is_size_of(custom->names[k], text, length))
+            return true;
+    return is_size_of("y", text, length) || (length >= 7 && strncasecmp(text, "custom_", 7) == 0);
+}
+
+/* Tells whether an attribute before `at` has the same name. */
+static bool is_repeated(const char *attributes, const char *at, size_t key)
+{
+    for (const char *other = attributes; (other += strspn(other, " ")) < at; other += strcspn(other, " "))
+        if (strcspn(other, "=") == key && memcmp(other, at, key) == 0) return true;
+    return false;
+}
+
+static tutti_status check_attribute(const struct custom *custom, const char *at, size_t length)
+{
+    char shown[CUSTOM_NAME];
+    const size_t key = attribute_key(at, length);
+    number_print(shown, sizeof shown, "%.*s", (int)(length < sizeof shown ? length : sizeof shown - 1), at);
+    if (key == 0)
+        return fail(TUTTI_INVALID,
+            "custom operation '%s': the attribute '%s' is not of the form name=number, with a number of float32",
+            custom->operation, text_printable(shown).text);
+    bool taken = is_taken(custom, at, key) || is_repeated(custom->attributes, at, key);
+    for (int k = 0; k < custom->inputs; k++) taken |= is_same(custom->names[k], at, key);
+    if (!taken) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "custom operation '%s': the attribute '%s' has a name that is taken: that of an array, a size, the item or "
+        "another attribute, or one that begins with 'custom_'",
+        custom->operation, shown);
 }
 
 static tutti_status check_attributes(const struct custom *custom)
 {
-    for (const char *at = custom->attributes; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        if (attribute_key(at, length) == 0)
-            return fail(TUTTI_INVALID, "custom operation '%s': the attribute '%.*s' is not of the form name=number",
-                custom->operation, (int)length, at);
-    }
-    return TUTTI_OK;
+    tutti_status status = TUTTI_OK;
+    for (const char *at = custom->attributes; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " "))
+        TRY(check_attribute(custom, at, strcspn(at, " ")));
+done:
+    return status;
 }
 
 tutti_status custom_check_names(const struct custom *custom)
 {
-    static const char *const taken[] = { "i", "y", "dy" };
     if (!is_word(custom->operation, strlen(custom->operation)))
         return fail(TUTTI_INVALID, "custom operation '%s': its name must consist of letters, digits and '_'",
             text_printable(custom->operation).text);
     if (custom->inputs == 0) return fail(TUTTI_INVALID, "custom operation '%s' has no inputs", custom->operation);
     for (int i = 0; i < custom->inputs; i++) {
         const char *name = custom->names[i];
-        bool good = is_word(name, strlen(name));
-        for (size_t k = 0; k < sizeof(taken) / sizeof(*taken); k++) good &= strcmp(name, taken[k]) != 0;
-        for (int k = 0; k < custom->inputs; k++)
-            good &=
-                (k == i || strcmp(name, custom->names[k])) && !(*name == 'd' && !strcmp(name + 1, custom->names[k]));
+        bool good = is_word(name, strlen(name)) && !is_taken(custom, name, strlen(name));
+        for (int k = 0; k < custom->inputs; k++) good &= k == i || strcmp(name, custom->names[k]) != 0;
         if (!good)
             return fail(TUTTI_INVALID,
                 "custom operation '%s': '%s' cannot be the name of an input: it must be a word of OpenCL C, and "
-                "neither "
-                "i, y, dy, another input nor its gradient",
+                "neither i, y, dy, another input, its gradient, a size, nor begin with 'custom_'",
                 custom->operation, text_printable(name).text);
     }
     return check_attributes(custom);
@@ -71,13 +119,22 @@ tutti_status custom_check_names(const struct custom *custom)
 
 /* ------------------------------------------------------------------------------------------------------- text ---- */
 
+/* Integers are printed without leading zeros, which would make them octal, and as floats if no long has them. */
 static void print_attributes(struct text *text, const char *attributes)
 {
     for (const char *at = attributes; *(at += strspn(at, " ")) != '\0'; at += strcspn(at, " ")) {
-        const int length = (int)strcspn(at, " "), key = (int)attribute_key(at, (size_t)length);
-        const int digits = length - key - 1;
-        const bool whole = (int)strspn(at + key + 1, "+-0123456789") == digits;
-        text_append(text, "#define %.*s (%.*s%s)\n", key, at, digits, at + key + 1, whole ? "" : "f");
+        const char *const end = at + strcspn(at, " ");
+        const int key = (int)attribute_key(at, (size_t)(end - at));
+        const char *number = at + key + 1;
+        const char *const sign = *number == '-' ? "-" : "";
+        const bool whole = number + strspn(number, "+-0123456789") == end;
+        const bool is_long = fabs(number_read(number, NULL)) < 0x1p63;
+        number += *number == '-' || *number == '+';
+        while (*number == '0' && number + 1 < end && isdigit((unsigned char)number[1])) number++;
+        text_append(text, "#define %.*s (%s%.*s%s)\n", key, at, sign, (int)(end - number), number,
+            !whole        ? "f"
+                : is_long ? ""
+                          : ".f");
     }
 }
 
