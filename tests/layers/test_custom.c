@@ -173,6 +173,13 @@ static void reference_3x(void *user, const double *const *inputs, double *y)
     for (int i = 0; i < NUMBERS; i++) y[i] = 3 * inputs[0][i];
 }
 
+static void reference_mask(void *user, const double *const *inputs, double *y)
+{
+    (void)user;
+    (void)inputs;
+    for (int i = 0; i < NUMBERS; i++) y[i] = i == 4 ? -INFINITY : 0;
+}
+
 static const struct {
     tutti_custom_options options;
     bool trains;
@@ -186,6 +193,8 @@ static const struct {
         "element 3 of dx in sample 0 is not written" },
     { { LINEAR }, true, TUTTI_INVALID, "custom operation 'linear' has no backward" },
     { { LINEAR.reference = reference_3x }, false, TUTTI_WRONG_RESULT, "the reference gives" },
+    { { .operation = "mask", .forward = "y[i] = 0;", .reference = reference_mask }, false, TUTTI_WRONG_RESULT,
+        "is 0: the reference gives -inf" },
     { { .operation = "log", .forward = "y[i] = log(x[i]);" }, false, TUTTI_WRONG_RESULT,
         "NaN for numbers from -2 to 2" },
     { { .operation = "past", .forward = "y[i] = x[i]; if (i == x_elements - 1) y[i + 2 * x_elements + 2] = 1;" }, false,
@@ -233,9 +242,21 @@ static const struct {
     { { LINEAR.input_names = "y" }, 1, "cannot be the name of an input" },
     { { LINEAR.input_names = "x-" }, 1, "cannot be the name of an input" },
     { { LINEAR.input_names = "" }, 1, "has no inputs" },
+    { { LINEAR.input_names = "x x_size0" }, 2, "cannot be the name of an input" },
+    { { LINEAR.input_names = "custom_at" }, 1, "cannot be the name of an input" },
+    { { LINEAR.input_names = "CUSTOM_ITEMS" }, 1, "cannot be the name of an input" },
     { { LINEAR.attributes = "a" }, 1, "the attribute 'a'" },
     { { LINEAR.attributes = "a=1 b=x" }, 1, "the attribute 'b=x'" },
     { { LINEAR.attributes = "a=0x10" }, 1, "the attribute 'a=0x10'" },
+    { { LINEAR.attributes = "a=1e39" }, 1, "with a number of float32" },
+    { { LINEAR.attributes = "\x1b[31m" }, 1, "the attribute '?[31m'" },
+    { { LINEAR.attributes = "a=1 b=2 a=1" }, 1, "'a=1' has a name that is taken" },
+    { { LINEAR.attributes = "x=1" }, 1, "has a name that is taken" },
+    { { LINEAR.attributes = "dx=1" }, 1, "has a name that is taken" },
+    { { LINEAR.attributes = "i=1" }, 1, "has a name that is taken" },
+    { { LINEAR.attributes = "y_elements=1" }, 1, "has a name that is taken" },
+    { { LINEAR.attributes = "x_size0=1" }, 1, "has a name that is taken" },
+    { { LINEAR.attributes = "CUSTOM_ITEMS=1" }, 1, "has a name that is taken" },
     { { LINEAR.shape = { .rank = 8 } }, 1, "the shape has 8 axes" },
     { { LINEAR.shape = { .rank = 1 } }, 1, "size 0 of the shape is 0" },
     { { LINEAR.forward_items = -1 }, 1, "forward_items is -1" },
@@ -269,11 +290,42 @@ START_TEST(test_invalid_tensors_are_refused)
 }
 END_TEST
 
+/* Attributes mean their decimal numbers; infinite results are compared. */
+static void reference_of_numbers(void *user, const double *const *inputs, double *y)
+{
+    static const double attributes[] = { 10, 8, -10, 0, 1e20, -7.5, 3e9, 0.5 };
+    (void)user;
+    for (int i = 0; i < NUMBERS; i++) y[i] = i < 8 ? attributes[i] : i == 8 ? -INFINITY : inputs[0][i];
+}
+
+START_TEST(test_numbers_of_attributes)
+{
+    const tutti_custom_options options = {
+        .operation = "numbers",
+        .attributes = "a=010 b=+08 c=-010 d=000 e=100000000000000000000 f=-07.5 g=3000000000 h=.5",
+        .forward = "const float all[] = { a, b, c, d, e, f, g, h };\n"
+                   "y[i] = i < 8 ? all[i] : i == 8 ? -INFINITY : x[i];",
+        .reference = reference_of_numbers,
+    };
+    struct training t;
+    make(&t, runtime, &options, false);
+    ck_assert_msg(t.trainer != NULL, "%s", tutti_message(NULL));
+    float x[NUMBERS] = { 0 }, y[NUMBERS];
+    ASSERT_OK(tutti_infer(t.trainer, FEED_ONE(x), 1, FETCH_ONE(t.y, y)));
+    double expected[NUMBERS];
+    const double *const inputs[] = { (double[NUMBERS]) { 0 } };
+    reference_of_numbers(NULL, inputs, expected);
+    for (int i = 0; i < 8; i++) ck_assert_msg(y[i] == (float)expected[i], "attribute %d: %g", i, (double)y[i]);
+    free_training(&t);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_agrees_with_reference);
     tcase_add_test(tcase, test_shapes);
     tcase_add_loop_test(tcase, test_wrong_texts_are_refused, 0, sizeof wrong / sizeof *wrong);
+    tcase_add_test(tcase, test_numbers_of_attributes);
     tcase_add_test(tcase, test_check_can_be_left_out);
     tcase_add_loop_test(tcase, test_invalid_options_are_refused, 0, sizeof invalid / sizeof *invalid);
     tcase_add_loop_test(tcase, test_invalid_tensors_are_refused, 0, 4);
