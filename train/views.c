@@ -5,10 +5,15 @@
 #include "train/parameters.h"
 #include "tutti_steps.h"
 
+#include <stddef.h>
+
 static tutti_status open_view(
     tutti_trainer *trainer, tutti_view_kind kind, const struct parameter *parameter, float *values, tutti_view *view)
 {
     if (!view) return fail(TUTTI_INVALID, "the view is NULL: pass one whose size is set");
+    if (view->size != 0 && view->size < offsetof(tutti_view, values) + sizeof view->values)
+        return fail(TUTTI_INVALID,
+            "tutti_view.size is %zu, which leaves out the values: set it to sizeof(tutti_view) or to 0", view->size);
     const tutti_view opened = { .kind = kind,
         .name = parameter->name,
         .values = values,

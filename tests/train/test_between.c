@@ -421,13 +421,14 @@ static int leave_a_view_open(void *user, const tutti_progress *progress)
 START_TEST(open_views_stop_the_training)
 {
     struct session session;
-    tutti_view view = { .size = sizeof(view) }, other = { .size = sizeof(other) };
+    tutti_view view = { .size = sizeof(view) }, other = { .size = sizeof(other) }, small = { .size = sizeof(size_t) };
     session_open(&session, "0", KIND_PLAIN, NULL);
     tutti_trainer *t = session.trainer;
     fails_with(tutti_view_parameter(t, "none", &view), TUTTI_INVALID, "no parameter 'none'");
     fails_with(tutti_view_gradient(t, "conv.bias", &view), TUTTI_INVALID, "tutti_backward() first");
     fails_with(tutti_view_state(t, "conv.bias", "exp_avg", &view), TUTTI_INVALID, "no state");
     fails_with(tutti_view_close(t, &view, true), TUTTI_INVALID, "not open");
+    fails_with(tutti_view_parameter(t, "conv.bias", &small), TUTTI_INVALID, "leaves out the values");
     train(&session, 0);
     ASSERT_OK(tutti_view_parameter(t, "conv.bias", &view));
     const uint64_t generation = view.generation;
