@@ -37,8 +37,9 @@ static void note_classes(struct feed *feed, const struct node *loss, const struc
 
 /* Finds the targets that a loss reads as class numbers. */
 static void find_classes(
-    struct feed_list *list, const struct graph *graph, const int *inputs, const struct objective *objective)
+    struct feed_list *list, const tutti_network *network, const int *inputs, const struct objective *objective)
 {
+    const struct graph *graph = &network->graph;
     bool counted = false;
     for (int l = 0; l < objective->loss_count; l++) {
         const struct node *node = &graph->nodes[graph_at(graph, objective->losses[l])->producer];
@@ -47,7 +48,11 @@ static void find_classes(
             note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
             list->compared[l] = i;
         }
-        if (!counted && node->operation->counts_correct) list->accuracy = list->compared[l];
+        if (node->operation->takes_classes) list->excluded[l] = loss_constant_excluded(network, node);
+        if (!counted && node->operation->counts_correct) {
+            list->accuracy = list->compared[l];
+            list->accuracy_excluded = list->excluded[l];
+        }
         counted |= node->operation->counts_correct;
     }
 }
@@ -110,7 +115,7 @@ tutti_status feeds_init(
     if (objective->loss || objective->keeps_outputs)
         TRY(mark_needed(
             list, network, inputs, objective->outputs, objective->keeps_outputs ? objective->output_count : 1, true));
-    find_classes(list, graph, inputs, objective);
+    find_classes(list, network, inputs, objective);
     if (objective->loss) TRY(add_targets(list, graph, objective));
 done:
     return status;
@@ -261,6 +266,8 @@ void feeds_take_copies(struct feed_list *list, int32_t **copies)
 tutti_status feeds_check_and_count(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {
+    sums->excluded += list->accuracy_excluded * (double)samples;
+    for (int l = 0; l < PLAN_MAX_LOSSES; l++) sums->each_excluded[l] += list->excluded[l] * (double)samples;
     for (int i = 0; i < list->arrays.count; i++) {
         const struct feed *feed = &list->feeds[i];
         const int32_t *labels = arrays->at[i];

@@ -24,6 +24,8 @@ struct feed_list {
     int64_t longest, length;
     /* Number of the feed whose labels each loss compares, and the accuracy; -1: none. */
     int compared[PLAN_MAX_LOSSES], accuracy;
+    /* Excluded share of the labels where they are a constant: of each loss, and of the accuracy. */
+    double excluded[PLAN_MAX_LOSSES], accuracy_excluded;
     /* Arrays of int32 for callers that pass int64: copies that the next feeds_read() overwrites. */
     int32_t *narrowed[PLAN_MAX_FEEDS];
     size_t room[PLAN_MAX_FEEDS]; /* of each, in numbers */

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 ATTRIBUTES_DESCRIBE(loss, ATTRIBUTE(loss, AXIS, axis), ATTRIBUTE(loss, NUMBER, weight),
     ATTRIBUTE(loss, NUMBER, smoothing), ATTRIBUTE(loss, NUMBER, delta), ATTRIBUTE(loss, NUMBER, mean_weight),
@@ -154,6 +155,47 @@ static const struct value *find_targets(tutti_network *network, const struct ope
     return operation->takes_classes && value && !numbers ? network_value(network, targets) : value;
 }
 
+static bool is_excluded(int32_t label, const struct loss_attributes *attributes)
+{
+    return label < 0 || (attributes->ignores && label == attributes->ignored);
+}
+
+/* Checks class numbers that are a constant, as feeds_check_and_count() does those of a batch. */
+static tutti_status check_classes(const struct parameter *constant, int64_t classes, const struct loss_attributes *a)
+{
+    for (int64_t i = 0; i < constant->elements; i++) {
+        int32_t label;
+        memcpy(&label, constant->values + i, sizeof label);
+        if (label >= classes && !is_excluded(label, a))
+            return fail(TUTTI_INVALID,
+                "element %" PRId64 " of the constant '%s' is class %d, but the predictions have %" PRId64
+                " classes, counted from 0",
+                i, constant->name, label, classes);
+        if (label > 1 << 24)
+            return fail(TUTTI_INVALID, "element %" PRId64 " of the constant '%s' is %d: at most 2^24 is possible", i,
+                constant->name, label);
+    }
+    return TUTTI_OK;
+}
+
+double loss_constant_excluded(const tutti_network *network, const struct node *loss)
+{
+    const struct graph *graph = &network->graph;
+    const struct value *value = graph_at(graph, loss->inputs[LOSS_TARGETS]);
+    int64_t excluded = 0;
+    /* Only expand_targets() makes int32 from floats. */
+    if (value->producer < 0 || graph->nodes[value->producer].operation != &operation_convert) return 0;
+    if (graph_at(graph, graph->nodes[value->producer].inputs[0])->type != TYPE_F32) return 0;
+    while (value->producer >= 0) value = graph_at(graph, graph->nodes[value->producer].inputs[0]);
+    const struct parameter *constant = &network->parameters[value->parameter];
+    for (int64_t i = 0; i < constant->elements; i++) {
+        int32_t label;
+        memcpy(&label, constant->values + i, sizeof label);
+        excluded += is_excluded(label, loss_attributes(loss));
+    }
+    return (double)excluded / (double)constant->elements;
+}
+
 tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,
     const tutti_loss_options *given)
 {
@@ -165,6 +207,9 @@ tutti_tensor loss_build(tutti_network *network, const struct operation *operatio
     tutti_status status = OPTIONS_READ(&options, given, tutti_loss_options);
     const int layer = network_layer_begin(network, status == TUTTI_OK ? options.name : NULL, operation->name);
     if (status == TUTTI_OK) status = read_options(operation, predictions, &options, &attributes);
+    if (status == TUTTI_OK && operation->takes_classes && wanted->role == ROLE_PARAMETER)
+        status = check_classes(
+            &network->parameters[wanted->parameter], predictions->shape.sizes[attributes.axis], &attributes);
     if (status != TUTTI_OK) return network_fail(network, status);
     if (layer < 0) return (tutti_tensor) { NO_VALUE };
     const int weights = add_class_weights(network, layer, &options);

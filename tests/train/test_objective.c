@@ -381,6 +381,44 @@ START_TEST(constants_are_classes)
 }
 END_TEST
 
+/* Labels of a constant that are excluded do not count in the accuracy, as those that are fed. */
+START_TEST(constant_classes_are_excluded)
+{
+    enum { SITES = 4, HALF = 6 };
+    static const int32_t classes[SITES] = { 0, -1, 2, 255 };
+    static float numbers[HALF * CLASSES * SITES];
+    const int64_t sizes[] = { CLASSES, SITES };
+    int32_t given[HALF * SITES];
+    tutti_runtime *runtime = session_runtime(training_ways[_i].devices, training_ways[_i].apart);
+    tutti_metrics metrics[2];
+    for (int i = 0; i < HALF * CLASSES * SITES; i++) numbers[i] = (float)(i * 37 % 101) / 50;
+    for (int i = 0; i < HALF * SITES; i++) given[i] = classes[i % SITES];
+    for (int fed = 0; fed < 2; fed++) {
+        tutti_network *network = tutti_network_new(runtime);
+        tutti_tensor x = tutti_input_typed(network, "x", TUTTI_DTYPE_F32, sizes, 2);
+        x = tutti_mul(network, x, tutti_parameter(network, "scale", TUTTI_SHAPE(1), NULL));
+        const tutti_tensor wanted = fed ? tutti_input_typed(network, "wanted", TUTTI_DTYPE_I32, sizes + 1, 1)
+                                        : tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, sizes + 1, 1, classes);
+        const tutti_tensor loss =
+            tutti_cross_entropy(network, x, wanted, &(tutti_loss_options) { .has_ignored = true, .ignored = 255 });
+        tutti_training training = training_ways[_i].training;
+        training.batch = HALF;
+        training.seed = 7;
+        training.losses = &loss;
+        training.loss_count = 1;
+        tutti_trainer *trainer = tutti_compile(network, x, &training);
+        ck_assert_msg(trainer, "%s", tutti_message(NULL));
+        const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, numbers }, { "wanted", TUTTI_DTYPE_I32, given } };
+        ASSERT_OK(tutti_train_step(trainer, feeds, 1 + fed, HALF, &metrics[fed]));
+        ck_assert_double_eq_tol(metrics[fed].counted, HALF / 2.0, 1e-9);
+        tutti_trainer_free(trainer);
+        tutti_network_free(network);
+    }
+    ck_assert_double_eq_tol(metrics[0].accuracy, metrics[1].accuracy, 1e-9);
+    ck_assert_double_eq_tol(metrics[0].loss, metrics[1].loss, 1e-5);
+}
+END_TEST
+
 START_TEST(wrong_own_losses_are_reported)
 {
     tutti_runtime *runtime = session_runtime("0", false);
@@ -393,8 +431,13 @@ START_TEST(wrong_own_losses_are_reported)
     if (_i == 2) tutti_mean(network, four, NULL);
     if (_i == 3) tutti_mse(network, x, four, NULL);
     if (_i == 4) tutti_nll(network, x, four, NULL);
-    static const char *const messages[] = { "not float32", "[5] and [4]", "constant", "cannot become", "constant" };
-    fails_with(tutti_last_status(), _i % 2 == 0 ? TUTTI_INVALID : TUTTI_SHAPE, messages[_i]);
+    const int32_t class = _i == 6 ? CLASSES : 1 << 25;
+    const tutti_tensor number = tutti_constant_typed(network, NULL, TUTTI_DTYPE_I32, (int64_t[]) { 1 }, 1, &class);
+    const tutti_loss_options ignoring = { .has_ignored = true, .ignored = 1 << 25 };
+    if (_i >= 5) tutti_nll(network, x, number, _i == 5 ? &ignoring : NULL);
+    static const char *const messages[] = { "not float32", "[5] and [4]", "constant", "cannot become", "constant",
+        "at most 2^24", "is class 5, but the predictions have 5 classes" };
+    fails_with(tutti_last_status(), _i == 1 || _i == 3 ? TUTTI_SHAPE : TUTTI_INVALID, messages[_i]);
     ck_assert_int_eq(tutti_network_status(network), tutti_last_status());
     tutti_network_free(network);
 }
@@ -558,7 +601,8 @@ Suite *suite_objective(void)
     add_cases(cases, own_loss_trains, WAYS);
     add_cases(cases, constants_are_targets, WAYS);
     add_cases(cases, constants_are_classes, WAYS);
-    tcase_add_loop_test(cases, wrong_own_losses_are_reported, 0, 5);
+    add_cases(cases, constant_classes_are_excluded, WAYS);
+    tcase_add_loop_test(cases, wrong_own_losses_are_reported, 0, 7);
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);
     add_cases(cases, types_become_floats, 2 * (int)(sizeof(dtypes) / sizeof(*dtypes)));
