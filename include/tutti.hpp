@@ -141,8 +141,8 @@ struct feed : tutti_feed {
     template <typename container,
         typename element =
             std::remove_const_t<std::remove_pointer_t<decltype(std::declval<const container &>().data())>>>
-    feed(const char *name, const container &values)
-        : tutti_feed { name, dtype_of<element>(), values.data(), 0 }
+    feed(const char *input, const container &values)
+        : tutti_feed { input, dtype_of<element>(), values.data(), 0 }
         , size(values.size())
     {
     }
@@ -186,7 +186,15 @@ class trainer : public trainer_owner
 public:
     trainer(const network &network, tutti_tensor output, const tutti_training &training)
         : trainer_owner(tutti_compile(network, output, &training))
+        , network_(network)
     {
+    }
+    trainer(trainer &&) noexcept = default;
+    trainer &operator=(trainer &&other) noexcept
+    {
+        trainer_owner::operator=(std::move(other));
+        std::swap(network_, other.network_);
+        return *this;
     }
     void fit(std::initializer_list<feed> feeds, std::int64_t samples, const tutti_fitting &fitting)
     {
@@ -231,12 +239,13 @@ public:
         check(tutti_evaluate(*this, list.data(), static_cast<int>(list.size()), samples, &metrics));
         return metrics;
     }
-    /* Computes an output that was passed to the constructor, for all samples. */
+    /* Computes an output that was passed to the constructor, for all samples: `values` has room for all its elements.
+     */
     void infer(std::initializer_list<feed> feeds, std::int64_t samples, tutti_tensor output, span<float> values)
     {
         const auto list = checked(feeds, samples);
         const tutti_fetch fetch = { output, TUTTI_DTYPE_F32, values.data() };
-        require_multiple(values.size(), samples);
+        require_room(values.size(), samples, output);
         check(tutti_infer(*this, list.data(), static_cast<int>(list.size()), samples, &fetch, 1));
     }
 
@@ -246,11 +255,26 @@ private:
         if (samples < 0 || (samples > 0 && (size == 0 || size % static_cast<std::uint64_t>(samples))))
             throw error(TUTTI_INVALID, "the number of an array's elements is not a multiple of that of samples");
     }
+    void require_room(std::size_t size, std::int64_t samples, tutti_tensor output) const
+    {
+        tutti_shape shape = {};
+        std::uint64_t elements = 1;
+        require_multiple(size, samples);
+        check(tutti_shape_of(network_, output, &shape));
+        for (int i = 0; i < shape.rank; i++) {
+            if (shape.sizes[i] == TUTTI_SEQUENCE) return; /* the length is that of the feeds */
+            elements *= static_cast<std::uint64_t>(shape.sizes[i]);
+        }
+        if (samples > 0 && size / static_cast<std::uint64_t>(samples) != elements)
+            throw error(TUTTI_INVALID, "the array for an output has not the size of the output for all samples");
+    }
     static std::vector<tutti_feed> checked(std::initializer_list<feed> feeds, std::int64_t samples)
     {
         for (const feed &one : feeds) require_multiple(one.size, samples);
         return { feeds.begin(), feeds.end() };
     }
+
+    tutti_network *network_; /* of the constructor; it lives longer */
 };
 
 } // namespace tutti

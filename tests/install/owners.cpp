@@ -56,6 +56,9 @@ int main()
     require(trainer.step({ { "x", points }, { "targets", targets } }, 4).samples == 4, "a step");
     float outputs[8];
     trainer.infer({ { "x", points } }, 8, y, tutti::span<float>(outputs, 8));
+    throws(TUTTI_INVALID, "size of the output", [&] {
+        trainer.infer({ { "x", std::array<float, 8>() } }, 4, y, tutti::span<float>(outputs, 8));
+    });
     throws(TUTTI_INVALID, "multiple", [&] { trainer.fit(feeds, 7, fitting); });
     throws(TUTTI_CANCELLED, "", [&] { trainer.fit(feeds, 8, fitting, [](const tutti_progress &) { return false; }); });
     throws(TUTTI_FILE, "absent", [&] { tutti::check(tutti_load_weights(trainer, "absent/weights.safetensors")); });
