@@ -187,6 +187,7 @@ double loss_constant_excluded(const tutti_network *network, const struct node *l
     if (value->producer < 0 || graph->nodes[value->producer].operation != &operation_convert) return 0;
     if (graph_at(graph, graph->nodes[value->producer].inputs[0])->type != TYPE_F32) return 0;
     while (value->producer >= 0) value = graph_at(graph, graph->nodes[value->producer].inputs[0]);
+    if (value->role != ROLE_PARAMETER) return 0;
     const struct parameter *constant = &network->parameters[value->parameter];
     for (int64_t i = 0; i < constant->elements; i++) {
         int32_t label;
