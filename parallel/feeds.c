@@ -35,11 +35,16 @@ static void note_classes(struct feed *feed, const struct node *loss, const struc
     feed->ignored = loss_attributes(loss)->ignored;
 }
 
+/* Returns the share of excluded labels, where they are a constant. */
+static double constant_excluded(const struct loss_attributes *loss)
+{
+    return loss->labels ? (double)loss->excluded / (double)loss->labels : 0;
+}
+
 /* Finds the targets that a loss reads as class numbers. */
 static void find_classes(
-    struct feed_list *list, const tutti_network *network, const int *inputs, const struct objective *objective)
+    struct feed_list *list, const struct graph *graph, const int *inputs, const struct objective *objective)
 {
-    const struct graph *graph = &network->graph;
     bool counted = false;
     for (int l = 0; l < objective->loss_count; l++) {
         const struct node *node = &graph->nodes[graph_at(graph, objective->losses[l])->producer];
@@ -48,7 +53,7 @@ static void find_classes(
             note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
             list->compared[l] = i;
         }
-        if (node->operation->takes_classes) list->excluded[l] = loss_constant_excluded(network, node);
+        list->excluded[l] = node->operation->takes_classes ? constant_excluded(loss_attributes(node)) : 0;
         if (!counted && node->operation->counts_correct) {
             list->accuracy = list->compared[l];
             list->accuracy_excluded = list->excluded[l];
@@ -115,7 +120,7 @@ tutti_status feeds_init(
     if (objective->loss || objective->keeps_outputs)
         TRY(mark_needed(
             list, network, inputs, objective->outputs, objective->keeps_outputs ? objective->output_count : 1, true));
-    find_classes(list, network, inputs, objective);
+    find_classes(list, graph, inputs, objective);
     if (objective->loss) TRY(add_targets(list, graph, objective));
 done:
     return status;

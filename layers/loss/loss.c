@@ -13,7 +13,8 @@
 
 ATTRIBUTES_DESCRIBE(loss, ATTRIBUTE(loss, AXIS, axis), ATTRIBUTE(loss, NUMBER, weight),
     ATTRIBUTE(loss, NUMBER, smoothing), ATTRIBUTE(loss, NUMBER, delta), ATTRIBUTE(loss, NUMBER, mean_weight),
-    ATTRIBUTE(loss, FLAG, ignores), ATTRIBUTE(loss, OTHER, ignored))
+    ATTRIBUTE(loss, FLAG, ignores), ATTRIBUTE(loss, OTHER, ignored), ATTRIBUTE(loss, LONG, labels),
+    ATTRIBUTE(loss, LONG, excluded))
 
 int loss_class_axis(const struct node *loss, const struct value *x)
 {
@@ -155,18 +156,17 @@ static const struct value *find_targets(tutti_network *network, const struct ope
     return operation->takes_classes && value && !numbers ? network_value(network, targets) : value;
 }
 
-static bool is_excluded(int32_t label, const struct loss_attributes *attributes)
+/* Checks class numbers that are a constant, and counts the excluded ones, as feeds_check_and_count() does with those of
+ * a batch. */
+static tutti_status check_classes(const struct parameter *constant, int64_t classes, struct loss_attributes *to)
 {
-    return label < 0 || (attributes->ignores && label == attributes->ignored);
-}
-
-/* Checks class numbers that are a constant, as feeds_check_and_count() does those of a batch. */
-static tutti_status check_classes(const struct parameter *constant, int64_t classes, const struct loss_attributes *a)
-{
+    to->labels = constant->elements;
     for (int64_t i = 0; i < constant->elements; i++) {
         int32_t label;
         memcpy(&label, constant->values + i, sizeof label);
-        if (label >= classes && !is_excluded(label, a))
+        const bool excluded = label < 0 || (to->ignores && label == to->ignored);
+        to->excluded += excluded;
+        if (label >= classes && !excluded)
             return fail(TUTTI_INVALID,
                 "element %" PRId64 " of the constant '%s' is class %d, but the predictions have %" PRId64
                 " classes, counted from 0",
@@ -176,25 +176,6 @@ static tutti_status check_classes(const struct parameter *constant, int64_t clas
                 constant->name, label);
     }
     return TUTTI_OK;
-}
-
-double loss_constant_excluded(const tutti_network *network, const struct node *loss)
-{
-    const struct graph *graph = &network->graph;
-    const struct value *value = graph_at(graph, loss->inputs[LOSS_TARGETS]);
-    int64_t excluded = 0;
-    /* Only expand_targets() makes int32 from floats. */
-    if (value->producer < 0 || graph->nodes[value->producer].operation != &operation_convert) return 0;
-    if (graph_at(graph, graph->nodes[value->producer].inputs[0])->type != TYPE_F32) return 0;
-    while (value->producer >= 0) value = graph_at(graph, graph->nodes[value->producer].inputs[0]);
-    if (value->role != ROLE_PARAMETER) return 0;
-    const struct parameter *constant = &network->parameters[value->parameter];
-    for (int64_t i = 0; i < constant->elements; i++) {
-        int32_t label;
-        memcpy(&label, constant->values + i, sizeof label);
-        excluded += is_excluded(label, loss_attributes(loss));
-    }
-    return (double)excluded / (double)constant->elements;
 }
 
 tutti_tensor loss_build(tutti_network *network, const struct operation *operation, tutti_tensor x, tutti_tensor targets,

@@ -31,6 +31,7 @@ struct loss_attributes {
     float mean_weight; /* of the class weights, where it has some */
     bool ignores;      /* the label `ignored` is excluded, as negative ones are */
     int32_t ignored;
+    int64_t labels, excluded; /* of a constant with the class numbers; labels 0: they are none */
 };
 ATTRIBUTES(loss)
 struct loss_total_attributes {
@@ -57,8 +58,6 @@ double loss_factor(const struct problem *problem, int64_t positions);
 void loss_sum(const struct problem *problem, const struct operands *operands, struct launch_list *list, int64_t rows,
     double factor);
 
-/* Returns the share of labels that are excluded, where they are a constant; 0 where they are not. */
-double loss_constant_excluded(const tutti_network *network, const struct node *loss);
 /* The operation of tutti_training.loss; NULL for TUTTI_LOSS_NONE and for numbers that are not a loss. */
 const struct operation *loss_find(tutti_loss loss);
 /* Returns the type, shape and `batched` of the targets of these predictions, which are batched. */
