@@ -54,7 +54,8 @@ typedef enum tutti_view_kind {
 } tutti_view_kind;
 /* The trainer's own numbers, on the host: a program reads and writes them in place, without a copy of its own. */
 typedef struct tutti_view {
-    size_t size; /* sizeof(tutti_view); set it before the call */
+    size_t size;                  /* sizeof(tutti_view); set it before the call */
+    const tutti_trainer *trainer; /* whose numbers they are */
     tutti_view_kind kind;
     const char *name; /* of the parameter, until the network is freed */
     float *values;    /* in PyTorch's order; the trainer's */

@@ -436,6 +436,12 @@ START_TEST(open_views_stop_the_training)
     fails_with(tutti_train_step(t, FEED_PAIR(images, labels), STEP_SAMPLES, NULL), TUTTI_INVALID, "open (2)");
     fails_with(tutti_evaluate(t, FEED_PAIR(images, labels), STEP_SAMPLES, NULL), TUTTI_INVALID, "open (2)");
     fails_with(tutti_save_weights(t, "never.safetensors"), TUTTI_INVALID, "open (2)");
+    struct session another;
+    session_open(&another, "0", KIND_PLAIN, NULL);
+    tutti_view foreign = { .size = sizeof(foreign) };
+    ASSERT_OK(tutti_view_parameter(another.trainer, "conv.bias", &foreign));
+    fails_with(tutti_view_close(t, &foreign, false), TUTTI_INVALID, "not open");
+    session_close(&another);
     ASSERT_OK(tutti_view_close(t, &other, false));
     fails_with(tutti_view_close(t, &other, false), TUTTI_INVALID, "not open");
     ASSERT_OK(tutti_view_close(t, &view, false));
