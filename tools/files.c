@@ -162,10 +162,12 @@ int files_check_folder(const char *command, const char *option, const char *path
     return EXIT_WORK_FAILED;
 }
 
+enum { LOCK_SECONDS = 3 }; /* a training that was just ended still closes its files */
+
 int files_lock(const char *name, struct file_lock **lock)
 {
     char *path = memory_format("%s.training.lock", name);
-    const tutti_status status = path ? file_lock_take(lock, path, 0) : TUTTI_NO_MEMORY;
+    const tutti_status status = path ? file_lock_take(lock, path, LOCK_SECONDS) : TUTTI_NO_MEMORY;
     const bool held = status == TUTTI_FILE && access(path, W_OK) == 0;
     free(path);
     if (status == TUTTI_OK) return EXIT_DONE;

@@ -23,7 +23,7 @@ int files_check_parent(const char *command, const char *option, const char *path
 /* A folder that will be made. */
 int files_check_folder(const char *command, const char *option, const char *path);
 
-/* Locks the name of `train --save`, so that no other training saves under it meanwhile. */
+/* Locks the name of `train --save` against other trainings meanwhile. Waits a moment for one that ends. */
 int files_lock(const char *name, struct file_lock **lock);
 
 #endif
