@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Times training steps of a module of timm, by PyTorch's own loop and by tutti.torch, in turns.
+"""Times training steps of a module, by PyTorch's own loop and by tutti.torch, in turns.
 
-    tests/python/with-package build-tests bench/module.py [--module resnet18] [--batch 16] [--rounds 2]
+    tests/python/with-package build bench/module.py [--module resnet18] [--batch 16] [--rounds 2]
+    tests/python/with-package build bench/module.py --module bert_small --batch 32 [--dropout 0.1]
 
-Needs torch and timm in PYTHONPATH, as TUTTI_TORCH gives them to with-package. Each turn is a process of its own; a line has the
+The module is one of timm for images of 224x224, or bert_small: a classifier of transformers, 4 layers of 512, 128 tokens.
+Needs torch and timm or transformers in PYTHONPATH, as TUTTI_TORCH gives them to with-package. Each turn is a process of its own; a line has the
 shortest and the median time of its steps, and the loss of the last one, which is the same for all.
 """
 import argparse
@@ -15,13 +17,36 @@ import time
 WAYS = "eager", "channels_last", "compile", "tutti"
 
 
-def stepper(way, name, batch):
+def picture_classifier(name, batch):
     import timm
     import torch
 
+    return timm.create_model(name, num_classes=1000), torch.randn(batch, 3, 224, 224), torch.randint(0, 1000, (batch,))
+
+
+def text_classifier(batch, dropout):
+    import torch
+    import transformers
+
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bert = transformers.BertForSequenceClassification(transformers.BertConfig(
+                num_hidden_layers=4, hidden_size=512, num_attention_heads=8, intermediate_size=2048, num_labels=2,
+                hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout))
+
+        def forward(self, ids):
+            return self.bert(input_ids=ids).logits
+    return Classifier(), torch.randint(0, 30522, (batch, 128)), torch.randint(0, 2, (batch,))
+
+
+def stepper(way, given):
+    import torch
+
     torch.manual_seed(0)
-    module = timm.create_model(name, num_classes=1000).train()
-    x, y = torch.randn(batch, 3, 224, 224), torch.randint(0, 1000, (batch,))
+    module, x, y = (text_classifier(given.batch, given.dropout) if given.module == "bert_small"
+                    else picture_classifier(given.module, given.batch))
+    module.train()
     loss, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), 0.01, momentum=0.9)
     if way == "tutti":
         from tutti.torch import Trainer
@@ -40,8 +65,8 @@ def stepper(way, name, batch):
     return step
 
 
-def turn(way, name, batch):
-    step, times = stepper(way, name, batch), []
+def turn(way, given):
+    step, times = stepper(way, given), []
     for number in range(9):
         start = time.perf_counter()
         loss = step()
@@ -55,12 +80,14 @@ def main():
     parser.add_argument("--module", default="resnet18")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--dropout", type=float, default=0.0, help="of bert_small: with it, losses are not the same")
     parser.add_argument("--way", choices=WAYS, help="one turn, in this process")
     given = parser.parse_args()
     if given.way:
-        return turn(given.way, given.module, given.batch)
-    for way in WAYS * given.rounds:
-        subprocess.run([sys.executable, "-B", __file__, "--way", way, "--module", given.module, "--batch", str(given.batch)], check=True)
+        return turn(given.way, given)
+    ways = [way for way in WAYS if way != "channels_last" or given.module != "bert_small"]
+    for way in ways * given.rounds:
+        subprocess.run([sys.executable, "-B", __file__, "--way", way, *sys.argv[1:]], check=True)
 
 
 if __name__ == "__main__":
