@@ -225,7 +225,7 @@ static void set_rate(const struct fit *fit)
         &fit->schedule, fit->trainer->optimizer.learning_rate, steps_done(fit), state->position.plateau.reductions);
 }
 
-/* Takes the next batch, unless a callback has left a view open. */
+/* Takes the next batch, unless a callback has left a view open: then *batch stays as it is. */
 static tutti_status next_batch(const tutti_trainer *trainer, struct batches *batches, struct batch *batch)
 {
     const tutti_status status = trainer_check_views(trainer);
@@ -252,7 +252,7 @@ static tutti_status train_epoch(struct fit *fit)
     TRY(ranks_agree(trainer, batches_open(&batches, fit->source, &options)));
     struct metric_totals totals;
     while (!cancelled(fit) && !enough(fit)) {
-        struct batch batch;
+        struct batch batch = { 0 };
         const double start = clock_seconds();
         const struct vote ready = vote_of(next_batch(trainer, batches, &batch));
         trainer->report.waited += clock_seconds() - start;

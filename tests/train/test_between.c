@@ -456,6 +456,52 @@ START_TEST(open_views_stop_the_training)
 }
 END_TEST
 
+/* What the next calls find on the stack is no address. */
+static __attribute__((noinline)) void fill_stack(void)
+{
+    volatile unsigned char bytes[1 << 15];
+    for (size_t i = 0; i < sizeof(bytes); i++) bytes[i] = 0xa5;
+}
+
+static int read_samples(
+    void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    (void)user;
+    const void *const arrays[] = { images, labels };
+    for (int b = 0; b < buffer_count; b++)
+        for (int64_t i = 0; i < count; i++)
+            memcpy((char *)buffers[b].data + (size_t)i * buffers[b].bytes,
+                (const char *)arrays[b] + (size_t)indices[i] * buffers[b].bytes, buffers[b].bytes);
+    return 0;
+}
+
+static int leave_a_view_at_the_end(void *user, const tutti_progress *progress)
+{
+    if (progress->end_of_epoch) leave_a_view_open(user, progress);
+    fill_stack();
+    return 0;
+}
+
+static void leave_a_view_at_the_begin(void *user, int64_t epoch)
+{
+    (void)epoch;
+    leave_a_view_open(user, NULL);
+}
+
+/* Before the first batch of an epoch there is none that a step could take for its own. */
+START_TEST(open_views_stop_an_epoch)
+{
+    struct session session;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    const tutti_source source = { .samples = SAMPLES, .read = read_samples, .user = session.trainer };
+    const tutti_fitting fittings[] = { { .begin_epoch = leave_a_view_at_the_begin },
+        { .epochs = 2, .progress = leave_a_view_at_the_end, .user = session.trainer } };
+    fill_stack();
+    fails_with(tutti_fit_source(session.trainer, &source, &fittings[_i]), TUTTI_INVALID, "open (1)");
+    session_close(&session);
+}
+END_TEST
+
 START_TEST(wrong_calls_are_reported)
 {
     struct session session;
@@ -500,6 +546,7 @@ Suite *suite_between(void)
     add_cases(cases, half_precision_scales, 2);
     add_cases(cases, views_are_the_numbers, 2 * TRAININGS);
     tcase_add_test(cases, open_views_stop_the_training);
+    tcase_add_loop_test(cases, open_views_stop_an_epoch, 0, 2);
     tcase_add_test(cases, wrong_calls_are_reported);
     return suite;
 }
