@@ -142,9 +142,14 @@ static tutti_status find(const struct feed_list *list, const tutti_feed *feed, i
     if (!feed->name && position < list->arrays.count) return TUTTI_OK;
     for (*number = 0; feed->name && *number < list->arrays.count; ++*number)
         if (!strcmp(list->feeds[*number].name, feed->name)) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "feed %d is for input %s%s%s, but the network has %d inputs, the first of them \"%s\"",
-        position, feed->name ? "\"" : "", feed->name ? feed->name : "number ", feed->name ? "\"" : "of its position",
-        list->arrays.count, list->feeds[0].name);
+    if (!feed->name)
+        return fail(TUTTI_INVALID,
+            "feed %d has no name, so it is for the input at its position, but the network has only %d inputs, the "
+            "first "
+            "of them \"%s\"",
+            position, list->arrays.count, list->feeds[0].name);
+    return fail(TUTTI_INVALID, "feed %d is for input \"%s\", but the network has %d inputs, the first of them \"%s\"",
+        position, feed->name, list->arrays.count, list->feeds[0].name);
 }
 
 tutti_status feeds_length(const struct feed_list *list, int64_t *length)

@@ -108,13 +108,16 @@ START_TEST(fit_takes_any_number_of_inputs)
 END_TEST
 
 static const struct wrong {
-    tutti_feed feeds[3];
+    tutti_feed feeds[4];
     int count;
     const char *message;
 } wrongs[] = {
     { { { "images", TUTTI_DTYPE_F32, images }, { "table", TUTTI_DTYPE_F32, tables } }, 2, "\"targets\" is not fed" },
     { { { "images", TUTTI_DTYPE_F32, images }, { "images", TUTTI_DTYPE_F32, images } }, 2, "fed twice" },
-    { { { "image", TUTTI_DTYPE_F32, images } }, 1, "input \"image\"" },
+    { { { "image", TUTTI_DTYPE_F32, images } }, 1, "feed 0 is for input \"image\", but" },
+    { { { NULL, TUTTI_DTYPE_F32, images }, { NULL, TUTTI_DTYPE_F32, tables }, { NULL, TUTTI_DTYPE_I32, labels },
+          { NULL, TUTTI_DTYPE_I32, labels } },
+        4, "feed 3 has no name, so it is for the input at its position, but the network has only 3 inputs" },
     { { { "images", TUTTI_DTYPE_U8, images } }, 1, "has type u8, but the input has type f32" },
     { { { "images", (tutti_dtype)99, images } }, 1, "does not exist" },
     { { { "images", TUTTI_DTYPE_F32, NULL } }, 1, "NULL" },
