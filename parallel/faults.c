@@ -47,7 +47,7 @@ bool trainer_has_lost(const void *user, int replica)
     return membership_is_lost(&trainer->members, replica);
 }
 
-bool trainer_may_be_read(const tutti_trainer *trainer)
+bool samples_may_be_read(const tutti_trainer *trainer)
 {
     for (int i = 0; i < trainer->count; i++)
         if (worker_is_abandoned(&trainer->replicas[i].worker)) return true;

@@ -20,6 +20,6 @@ bool is_device_fault(tutti_status status);
  * without some of the devices. `replayed`: the step is one of the journal's. */
 struct vote faults_check(struct tutti_trainer *trainer, bool replayed);
 /* Returns whether a device that hangs may still read samples, which are then never freed. */
-bool trainer_may_be_read(const struct tutti_trainer *trainer);
+bool samples_may_be_read(const struct tutti_trainer *trainer);
 
 #endif

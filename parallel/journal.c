@@ -84,7 +84,7 @@ static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const str
     if (entry->capacity < bytes) {
         void *larger = memory_new(bytes, 1);
         if (!larger) return TUTTI_NO_MEMORY;
-        if (!trainer_may_be_read(trainer)) free(entry->samples);
+        if (!samples_may_be_read(trainer)) free(entry->samples);
         entry->samples = larger;
         entry->capacity = bytes;
     }
