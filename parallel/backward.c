@@ -90,7 +90,7 @@ static tutti_status compute_finite(
         step->kept = kept->sums;
         step->input.outputs = kept->inputs;
         step->input.gives_outputs = trainer->objective.gradient_input_count > 0;
-        if (!vote_fails(&vote)) vote_take(&vote, step_check_and_divide(trainer, &step->input));
+        if (!vote_fails(&vote)) vote_take(&vote, step_check_and_rebalance(trainer, &step->input));
         TRY(step_run_attempts(trainer, &vote, step));
         if (trainer->options.automatic && !ranks_sum_mode(trainer)) /* ranks agree on shares in finish() of step.c */
             TRY(rebalance_after_step(trainer, &step->input, clock_seconds() - start));

@@ -70,7 +70,7 @@ static void note_scale(tutti_trainer *trainer, const struct step_result *result)
 
 /* ------------------------------------------------------------------------------------------------ the step ---- */
 
-tutti_status step_check_and_divide(tutti_trainer *trainer, struct step_input *input)
+tutti_status step_check_and_rebalance(tutti_trainer *trainer, struct step_input *input)
 {
     tutti_status status = TUTTI_OK;
     if (input->samples > 0) trainer->feeds.length = input->feeds.length;
@@ -141,7 +141,7 @@ static tutti_status run_step(tutti_trainer *trainer, struct vote *vote, struct s
     tutti_status status = TUTTI_OK;
     struct step_input *input = &step->input;
     if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false));
-    if (!vote_fails(vote)) vote_take(vote, step_check_and_divide(trainer, input));
+    if (!vote_fails(vote)) vote_take(vote, step_check_and_rebalance(trainer, input));
     if (ranks_average_mode(trainer) && input->samples == 0) return skip_step(trainer, vote, step);
     const double start = clock_seconds();
     if (!vote_fails(vote) && input->samples > 0 && trainer->journal && trainer_sole_replica(trainer))

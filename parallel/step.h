@@ -34,7 +34,7 @@ struct step {
 /* Returns the step on this batch, with the constants of the trainer's next step. */
 struct step step_new(const struct tutti_trainer *trainer, const struct batch *batch);
 /* Checks this rank's batch, and brings the divisions over ranks and devices up to date. */
-tutti_status step_check_and_divide(struct tutti_trainer *trainer, struct step_input *input);
+tutti_status step_check_and_rebalance(struct tutti_trainer *trainer, struct step_input *input);
 /* Runs the step's attempts, with all ranks that sum gradients, until its gradients are there or a sole replica has
  * updated itself. Then comes step_commit(), or backward.c takes the gradients. */
 tutti_status step_run_attempts(struct tutti_trainer *trainer, struct vote *vote, struct step *step);
