@@ -42,8 +42,8 @@ struct trainer_options {
 
 /* The last step: step_commit() writes it; and gradients without an update: backward.c. */
 struct last_step {
-    /* There was a step, whose gradients can be read. One that fails leaves it, as `norm` is of that one. The devices'
-     * gradients may then be, too. */
+    /* A step or tutti_apply() has succeeded since the last tutti_backward(), so gradients can be read. It stays true
+     * when a later step fails; `norm`, and perhaps the devices' gradients, are then those of the failed step. */
     bool stepped;
     float unscale; /* factor of its gradients */
     float norm;    /* of its gradients, if they are clipped; else NaN */
@@ -53,7 +53,8 @@ struct last_step {
 struct device_division {
     struct share *shares; /* of devices: given by the caller, or by `balance` */
     int64_t *parts;       /* of devices, of the batch at hand */
-    int64_t rank_batch; /* samples of this rank's batch under the first division; forward passes take as many at once */
+    /* Samples of this rank's batch under the first division, at least 1; forward passes take as many at once. */
+    int64_t rank_batch;
 };
 
 struct trainer_report {
