@@ -57,8 +57,10 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
     work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
     work->offset = offset;
     work->samples = trainer->device_division.parts[device];
-    if (input->mode == PLAN_TRAIN) work->next = lookahead_next(&trainer->lookahead, input->samples);
-    work->synchronised = trainer->options.whole_batch && work->samples < input->global_samples;
+    if (input->mode == PLAN_TRAIN) {
+        work->next = lookahead_next(&trainer->lookahead, input->samples);
+        work->synchronised = trainer->options.whole_batch && work->samples < input->global_samples;
+    }
     INVARIANT(membership_is_present(&trainer->members, device));
     worker_start(&trainer->replicas[device].worker, replica_run, work);
 }
@@ -88,7 +90,8 @@ static struct vote vote_of_failure(tutti_trainer *trainer, int device, tutti_sta
     return lost == TUTTI_OK ? vote_retry() : vote_of(lost);
 }
 
-/* Waits for all devices and returns their vote; the first failure counts. */
+/* Waits for all devices and returns their vote. Each that has failed is handled now, until one failure ends the
+ * training. */
 static struct vote vote_of_devices(tutti_trainer *trainer, struct step_result *result)
 {
     struct vote all = vote_of(TUTTI_OK);

@@ -29,7 +29,7 @@ struct step_input {
     bool journaled;                  /* the feeds are the journal's copies, which stay, not the caller's memory */
     int64_t samples;                 /* of the rank's batch */
     int64_t global_offset;           /* of the rank's batch, in the global batch */
-    int64_t global_samples;          /* of the step; if ranks average parameters, of the rank's batch */
+    int64_t global_samples;          /* of the step, or if ranks average, of the rank's batch; 0 in forward passes */
     struct step_constants constants; /* first_sample and micro_batches are set for each micro-batch */
     uint64_t number;                 /* of the announced batch that this is: lookahead_number(); 0: of none */
     struct metric_sums excluded;     /* labels of the batch that do not count */
