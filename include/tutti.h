@@ -460,8 +460,9 @@ typedef struct tutti_training {
     void *building_user; /* first argument of building() */
     tutti_sharing sharing;
     /* Watchdog: seconds after which a device is lost if it has not finished its part of a step, or its plans.
-     * 0: the step limit is max(60 s, 20 x the slowest step); the build limit, which also holds for a device's first
-     * step, is 30 min. A single device is watched only if step_limit_s is not 0 or ranks sum gradients. */
+     * 0: the step limit is max(60 s, 20 x the slowest step), and none before a device's second step has ended; the
+     * build limit is 30 min. The build limit also holds for a device's first step, evaluation and inference, and where
+     * there is no step limit. A single device is watched only if step_limit_s is not 0 or ranks sum gradients. */
     double step_limit_s, build_limit_s;
     /* The ranks (tutti_hosts.h). NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts`
      * must outlive the trainer.

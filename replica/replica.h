@@ -55,7 +55,8 @@ struct replica {
     struct uploads uploads;
     struct prefetch prefetch;
     struct scratch scratch;
-    double parameters_s; /* of the last transfer of all parameters to the device */
+    double parameters_s;      /* of the last transfer of all parameters to the device */
+    bool ran[PLAN_INFER + 1]; /* it has done work of these modes */
     struct replica_report report;
 };
 

@@ -338,11 +338,22 @@ done:
     return status;
 }
 
-/* Notes the time of a step, of which the slowest counts; except the first, which may have compiled kernels. */
+/* The next phase may take as long as a step; in the first work of a mode as long as a plan, because drivers may compile
+ * or load kernels in it, too. */
+static void allow_step(const struct run *run)
+{
+    struct replica *replica = run->replica;
+    if (replica->ran[run->work->input.mode])
+        replica_allow_step(replica, run->work->samples);
+    else
+        worker_allow(&replica->worker, worker_build_limit(&replica->worker));
+}
+
+/* Notes the time of a step, of which the slowest counts; except the first, as in allow_step(). */
 static void note_pace(struct replica *replica, const struct replica_work *work)
 {
     const int64_t length = work->input.feeds.length, positions = length > 0 ? work->samples * length : work->samples;
-    if (replica->report.samples > 0) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
+    if (replica->ran[PLAN_TRAIN]) worker_note_pace(&replica->worker, work->result.seconds / (double)positions);
 }
 
 /* After a failure: waits for what is still queued, which reads the caller's memory, and invalidates what the device
@@ -416,14 +427,15 @@ tutti_status replica_run(struct replica *replica, void *argument)
 {
     tutti_status status = TUTTI_OK;
     struct run run = { .replica = replica, .setup = replica->setup, .work = argument };
-    replica_allow_step(replica, run.work->samples);
+    allow_step(&run);
     TRY(gradients_unmap(replica));       /* before anything uses what was mapped for the exchange */
     TRY(split_into_micro_batches(&run)); /* may make plans, which has its own limit and takes its time */
     const double start = clock_seconds();
-    replica_allow_step(replica, run.work->samples); /* again: from here on, the time of the step alone */
+    allow_step(&run); /* again: from here on, the time of the step alone */
     TRY(enqueue_part(&run));
     TRY(await_part(&run));
     note_part(&run, start);
+    replica->ran[run.work->input.mode] = true;
 done:
     uploads_reset(&replica->uploads);
     if (!run.work->probe)

@@ -169,8 +169,9 @@ double worker_build_limit(const struct worker *worker)
 double worker_step_limit(const struct worker *worker, int64_t positions)
 {
     const double given = worker->watchdog->step_limit_s;
-    if (worker->pace_s == 0) return worker_build_limit(worker); /* its first step: drivers compile in it, too */
-    return given > 0 ? given : fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
+    if (given > 0) return given;
+    if (worker->pace_s == 0) return worker_build_limit(worker);
+    return fmax(STEP_LEAST_S, STEP_FACTOR * worker->pace_s * (double)positions);
 }
 
 /* --------------------------------------------------------------------------------------- within a job ---- */

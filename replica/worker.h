@@ -21,7 +21,7 @@ struct worker {
     struct worker *next;     /* of the same watchdog */
     struct replica *replica; /* whose jobs it does */
     const struct device *device;
-    double pace_s; /* the most seconds per position that a step took, but for the first; 0: not known yet */
+    double pace_s; /* the most seconds per position that a training step took, but for the first; 0: not known yet */
     bool threaded; /* else the trainer's thread runs the jobs */
     pthread_t thread;
     /* The watchdog's lock guards the members below. */
@@ -59,7 +59,8 @@ bool worker_failed_locked(const struct worker *worker);       /* the last job ha
 bool worker_is_abandoned_locked(const struct worker *worker); /* a job exceeded its limit */
 bool worker_is_idle_locked(const struct worker *worker);      /* no job runs, not even one that was abandoned */
 
-/* Limits in seconds: of a job that builds plans, and of a step with this many positions. A job may call them, too. */
+/* Limits in seconds: of a job that builds plans, and of a step with this many positions, but for the first (run.c). If
+ * the caller has not limited steps, and no pace is known, they are equal. A job may call them, too. */
 double worker_build_limit(const struct worker *worker);
 double worker_step_limit(const struct worker *worker, int64_t positions);
 /* A job calls it: its next phase may take so many seconds. */

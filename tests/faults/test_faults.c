@@ -120,7 +120,6 @@ static void try_single(const struct fault *fault)
     outcome.status = build(&session, fault, &outcome);
     if (outcome.status == TUTTI_OK) {
         leave_single(&session, fault->victim);
-        session.trainer->replicas[fault->victim].worker.pace_s = HANG_LIMIT_S; /* else its first steps may take long */
         outcome.status = train(&session, fault, &outcome);
     }
     text = outcome.status ? status_message()

@@ -8,6 +8,7 @@
 #include "parallel/rebalance.h"
 #include "replica/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,7 @@ static const char *step_of_another_size(struct session *session)
     tutti_trainer *trainer = session->trainer;
     trainer->watchdog.step_limit_s = HANG_LIMIT_S;
     trainer->watchdog.build_limit_s = 30;
-    trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else its first step may take as long as a plan */
+    trainer->replicas[1].ran[PLAN_TRAIN] = true; /* else its first step may take as long as a plan */
     if (tutti_train_step(trainer, FEED_PAIR(images, labels), SAMPLES - 2, NULL) != TUTTI_OK) return status_message();
     return reports.lost ? reports.last : NULL;
 }
@@ -288,7 +289,6 @@ static const char *probe_reads_late(void)
     balance_add(&session.trainer->balance, times, times[0]);
     leave_single(&session, 0);
     session.trainer->watchdog.step_limit_s = HANG_LIMIT_S;
-    session.trainer->replicas[1].worker.pace_s = HANG_LIMIT_S; /* else a probe may take as long as a plan */
     give(&session, &fault);
     status = step_until_probed(&session, 1, true);
     if (status == TUTTI_OK) status = step_until_probed(&session, 2, false);
@@ -299,6 +299,27 @@ static const char *probe_reads_late(void)
     layer->give(NULL);
     sleep_s(0.5);
     return shared ? "the next probe changes what the hanging device reads" : NULL;
+}
+
+/* The caller's limit holds without a step, too: a device hangs in the second evaluation. */
+static const char *evaluation_hangs(void)
+{
+    const struct fault fault = { .victim = 1, .order = { .kind = LAYER_LAUNCH, .at = 1, .action = LAYER_HANG_DEVICE } };
+    struct session session = { 0 };
+    tutti_metrics first = { 0 }, second = { 0 };
+    reports = (struct reports) { 0 };
+    if (session_open(&session, "0,1", NULL) || build(&session, NULL, NULL)) return status_message();
+    session.trainer->watchdog.step_limit_s = HANG_LIMIT_S;
+    tutti_status status = tutti_evaluate(session.trainer, FEED_PAIR(images, labels), SAMPLES, &first);
+    give(&session, &fault);
+    if (status == TUTTI_OK) status = tutti_evaluate(session.trainer, FEED_PAIR(images, labels), SAMPLES, &second);
+    const bool lost = replica_is_lost(&session.trainer->replicas[1]);
+    session_close(&session);
+    layer->give(NULL);
+    sleep_s(0.5);
+    if (status != TUTTI_OK) return status_message();
+    if (!(fabs(first.loss - second.loss) < 1e-5)) return "the loss is another one";
+    return lost && reports.lost == 1 ? NULL : "the device that hangs was not lost";
 }
 
 /* ------------------------------------------------------------------------------------------------ losing them ---- */
@@ -387,6 +408,7 @@ int main(void)
     expect("a change of shares is given up while a plan hangs", change_given_up());
     expect("a probe hangs at the end", hanging_probe());
     expect("a probe hangs and reads its samples late", probe_reads_late());
+    expect("a device hangs in an evaluation", evaluation_hangs());
     try_losing();
     try_lending();
     return tests_end();

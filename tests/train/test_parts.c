@@ -183,6 +183,28 @@ START_TEST(worker_that_hangs_is_given_up)
 }
 END_TEST
 
+/* A limit of the caller's holds at once, one that follows the pace when this is known. */
+START_TEST(steps_have_limits)
+{
+    struct watchdog watchdog;
+    struct worker worker;
+    const struct device device = { .index = 7 };
+    watchdog_open(&watchdog, nothing_else, NULL);
+    worker_open(&worker, &watchdog, NULL, &device);
+    ck_assert_double_eq(worker_step_limit(&worker, 100), worker_build_limit(&worker));
+    watchdog_set_limits(&watchdog, 2, 0);
+    ck_assert_double_eq(worker_step_limit(&worker, 100), 2);
+    worker_note_pace(&worker, 0.5);
+    worker_note_pace(&worker, 0.25);
+    ck_assert_double_eq(worker_step_limit(&worker, 100), 2);
+    watchdog_set_limits(&watchdog, 0, 0);
+    ck_assert_double_eq(worker_step_limit(&worker, 100), 20 * 0.5 * 100);
+    ck_assert_double_eq(worker_step_limit(&worker, 1), 60);
+    ck_assert(worker_close(&worker));
+    watchdog_close(&watchdog);
+}
+END_TEST
+
 Suite *suite_parts(void)
 {
     Suite *suite = suite_create("parts");
@@ -193,6 +215,7 @@ Suite *suite_parts(void)
     tcase_add_test(cases, devices_are_given_what_they_lack);
     tcase_add_loop_test(cases, worker_does_jobs, 0, 2);
     tcase_add_test(cases, worker_that_hangs_is_given_up);
+    tcase_add_test(cases, steps_have_limits);
     suite_add_tcase(suite, cases);
     return suite;
 }
