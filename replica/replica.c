@@ -295,11 +295,17 @@ tutti_status replica_suspect_memory(struct replica *replica, tutti_status status
     return TUTTI_DEVICE_MEMORY;
 }
 
-bool replica_shrink(struct replica *replica)
+bool replica_halve(struct replica *replica, int64_t samples)
 {
     const int64_t least = replica_min_micro_batch(replica->setup->batch);
-    if (replica->capacity <= least || worker_is_abandoned(&replica->worker)) return false;
-    replica->capacity = replica->capacity / 2 > least ? replica->capacity / 2 : least;
+    if (samples <= least) return false;
+    replica->capacity = samples / 2 > least ? samples / 2 : least;
+    return true;
+}
+
+bool replica_shrink(struct replica *replica)
+{
+    if (worker_is_abandoned(&replica->worker) || !replica_halve(replica, replica->capacity)) return false;
     plan_cache_mark_full(&replica->plans);
     return true;
 }

@@ -83,9 +83,11 @@ static inline int64_t replica_micro_batch(const struct replica *replica, int64_t
 {
     return divide_up(samples, divide_up(samples, replica->capacity));
 }
-/* After the device ran out of memory: halves the samples that it takes at once from now on. Returns false if that is
- * impossible. Does not call the driver, which may hang: the replica's thread frees the present plans by
- * replica_make_room(). */
+/* From now on the device takes at most half of `samples` at once. Returns false if that is impossible. */
+bool replica_halve(struct replica *replica, int64_t samples);
+/* After the device ran out of memory: halves the samples that it takes at once, and marks the present plans to be
+ * freed. Returns false if that is impossible. Does not call the driver, which may hang: the replica's thread frees the
+ * plans by replica_make_room(). */
 bool replica_shrink(struct replica *replica);
 void replica_make_room(struct replica *replica);
 /* Drivers return CL_OUT_OF_RESOURCES if a kernel crashed or was stopped, but also if memory is lacking that they

@@ -265,17 +265,16 @@ static tutti_status split_into_micro_batches(struct run *run)
 {
     tutti_status status = TUTTI_OK;
     struct replica *replica = run->replica;
-    const int64_t samples = run->work->samples, least = replica_min_micro_batch(run->setup->batch);
+    const int64_t samples = run->work->samples;
     struct cached_plan *cached;
     replica_make_room(replica);
-    while (true) {
+    do {
         run->samples_each = replica_micro_batch(replica, samples);
         run->micro_batches = divide_up(samples, run->samples_each);
         status = replica_plan(replica, key_of(run, run->samples_each), &cached);
-        if (status != TUTTI_DEVICE_MEMORY || run->samples_each <= least) break;
         if (run->setup->whole_batch && run->work->input.mode == PLAN_TRAIN) break; /* others take what it cannot */
-        replica->capacity = run->samples_each / 2 > least ? run->samples_each / 2 : least;
-    }
+        /* Other plans need not be freed for the smaller one: make_plan() has done so. */
+    } while (status == TUTTI_DEVICE_MEMORY && replica_halve(replica, run->samples_each));
     if (status != TUTTI_OK) return status;
     run->new_plan = !cached->ran;
     TRY(replica_plan(replica, key_of(run, last_samples(run)), &cached));
