@@ -20,9 +20,8 @@
 
 struct entry {
     struct step_input input;
-    void *samples; /* copies */
-    size_t capacity;
-    uint64_t number; /* of the announced batch that was copied ahead of its step; 0: none */
+    struct arrays_memory samples; /* copies */
+    uint64_t number;              /* of the announced batch that was copied ahead of its step; 0: none */
 };
 
 struct journal {
@@ -47,7 +46,7 @@ void journal_free(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
     if (!journal) return;
-    for (size_t i = 0; i < journal->room; i++) free(journal->entries[i].samples);
+    for (size_t i = 0; i < journal->room; i++) free(journal->entries[i].samples.at);
     free(journal->entries);
     if (journal->copy) parameters_copy_free(journal->copy);
     free(journal->copy);
@@ -62,7 +61,7 @@ static void drop(struct journal *journal, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct entry entry = journal->entries[0];
-        journal->bytes -= entry.capacity;
+        journal->bytes -= entry.samples.bytes;
         memmove(journal->entries, journal->entries + 1, (journal->room - 1) * sizeof(entry));
         journal->entries[journal->room - 1] = entry;
     }
@@ -75,20 +74,15 @@ static tutti_status copy_samples(tutti_trainer *trainer, size_t index, const str
 {
     tutti_status status = TUTTI_OK;
     struct journal *journal = trainer->journal;
-    const size_t bytes = arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { samples, feeds->length });
+    const struct array_list *list = &trainer->feeds.arrays;
+    const struct bound_sizes sizes = { samples, feeds->length };
     void *array = journal->entries;
     TRY(memory_grow(&array, &journal->room, index + 1, sizeof(*journal->entries)));
     journal->entries = array;
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
-    if (entry->capacity < bytes) {
-        void *larger = memory_new(bytes, 1);
-        if (!larger) return TUTTI_NO_MEMORY;
-        if (!samples_may_be_read(trainer)) free(entry->samples);
-        entry->samples = larger;
-        entry->capacity = bytes;
-    }
-    (void)arrays_pack(&trainer->feeds.arrays, feeds, samples, entry->samples);
+    TRY(arrays_reserve(list, sizes, samples_may_be_read(trainer), &entry->samples));
+    (void)arrays_pack(list, feeds, samples, entry->samples.at);
 done:
     return status;
 }
@@ -104,7 +98,7 @@ tutti_status journal_take(tutti_trainer *trainer, struct step_input *input)
     struct entry *entry = &journal->entries[index];
     entry->number = 0;
     const struct bound_sizes sizes = { input->samples, input->feeds.length };
-    input->feeds = arrays_at(&trainer->feeds.arrays, entry->samples, sizes);
+    input->feeds = arrays_at(&trainer->feeds.arrays, entry->samples.at, sizes);
     input->journaled = true;
     entry->input = *input;
     entry->input.gives_outputs = false; /* where they went may be gone when the step is replayed */
@@ -195,7 +189,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input
         return TUTTI_OK;
     }
     if (input->journaled) {
-        journal->bytes += journal->entries[journal->count].capacity;
+        journal->bytes += journal->entries[journal->count].samples.bytes;
         journal->done = ++journal->count;
         if (journal->bytes < MOST_BYTES && journal->passed_s < REST * journal->copy_s) return TUTTI_OK;
     }

@@ -39,8 +39,7 @@ enum { ODD_STEPS = 2 };
 /* Input of a device's thread during a probe. Each device has its own, because a thread that hangs may read it later. */
 struct probe {
     struct replica_work work;
-    void *samples; /* copies */
-    size_t bytes;
+    struct arrays_memory samples; /* copies */
 };
 
 struct probing {
@@ -108,7 +107,7 @@ void rebalance_close(tutti_trainer *trainer)
     if (!trainer->rebalance) return;
     struct probe *probes = trainer->rebalance->probing.probes;
     balance_free(&trainer->balance);
-    for (int i = 0; probes && i < trainer->count; i++) free(probes[i].samples);
+    for (int i = 0; probes && i < trainer->count; i++) free(probes[i].samples.at);
     free(probes);
     free(trainer->rebalance->seconds);
     free(trainer->rebalance);
@@ -297,30 +296,18 @@ static int64_t probe_samples(tutti_trainer *trainer, int device)
     return last ? last->samples : 0;
 }
 
-static tutti_status copy_samples(const tutti_trainer *trainer, struct probe *probe, const struct step_input *input)
-{
-    const size_t bytes =
-        arrays_bytes(&trainer->feeds.arrays, (struct bound_sizes) { probe->work.samples, input->feeds.length });
-    if (probe->bytes < bytes) {
-        free(probe->samples);
-        probe->bytes = 0;
-        probe->samples = memory_new(bytes, 1);
-        if (!probe->samples) return TUTTI_NO_MEMORY;
-        probe->bytes = bytes;
-    }
-    probe->work.input.feeds = arrays_pack(&trainer->feeds.arrays, &input->feeds, probe->work.samples, probe->samples);
-    return TUTTI_OK;
-}
-
 static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samples, const struct step_input *input)
 {
     struct probing *probing = &trainer->rebalance->probing;
     struct probe *probe = &probing->probes[device];
+    const struct array_list *list = &trainer->feeds.arrays;
     probe->work = (struct replica_work) { .input = *input, .samples = samples, .probe = true };
     probe->work.input.gives_outputs = false;
     probing->last = device;
-    const tutti_status status = copy_samples(trainer, probe, input);
+    const tutti_status status =
+        arrays_reserve(list, (struct bound_sizes) { samples, input->feeds.length }, false, &probe->samples);
     if (status != TUTTI_OK) return status;
+    probe->work.input.feeds = arrays_pack(list, &input->feeds, samples, probe->samples.at);
     probing->replica = &trainer->replicas[device];
     worker_start(&probing->replica->worker, run_probe, &probe->work);
     return TUTTI_OK;

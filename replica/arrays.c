@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Arrays begin at multiples of it, because a device may read them in place. */
@@ -61,6 +62,18 @@ struct arrays arrays_pack(const struct array_list *list, const struct arrays *fr
     const struct arrays to = arrays_at(list, memory, (struct bound_sizes) { samples, from->length });
     arrays_copy(list, from, samples, &to);
     return to;
+}
+
+tutti_status arrays_reserve(
+    const struct array_list *list, struct bound_sizes sizes, bool keep, struct arrays_memory *memory)
+{
+    const size_t bytes = arrays_bytes(list, sizes);
+    if (memory->bytes >= bytes) return TUTTI_OK;
+    void *larger = memory_new(bytes, 1);
+    if (!larger) return TUTTI_NO_MEMORY;
+    if (!keep) free(memory->at);
+    *memory = (struct arrays_memory) { larger, bytes };
+    return TUTTI_OK;
 }
 
 bool arrays_equal(const struct arrays *a, const struct arrays *b)

@@ -20,6 +20,12 @@ struct arrays {
     int64_t length; /* of their sequences; 0: the network has none */
 };
 
+/* Memory for the samples of all arrays, which serves one batch after the other. */
+struct arrays_memory {
+    void *at;
+    size_t bytes;
+};
+
 /* Adds the array of a value of the network. */
 void arrays_add(struct array_list *list, const struct value *value);
 /* Bytes of one sample of array `number`. */
@@ -37,6 +43,10 @@ void arrays_copy(const struct array_list *list, const struct arrays *from, int64
 /* Copies `samples` samples to `memory`, one array after the other, and returns these arrays. One that is NULL is not
  * copied: what is returned for it has no contents. */
 struct arrays arrays_pack(const struct array_list *list, const struct arrays *from, int64_t samples, void *memory);
+/* Makes room for samples; those that were there are lost. keep: memory that is too small is not freed, because a device
+ * that hangs may still read it. */
+tutti_status arrays_reserve(
+    const struct array_list *list, struct bound_sizes sizes, bool keep, struct arrays_memory *memory);
 bool arrays_equal(const struct arrays *a, const struct arrays *b);
 
 #endif
