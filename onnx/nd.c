@@ -88,17 +88,19 @@ static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd,
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-/* Reads a constant or parameter with several rows of each sample along its first axis, which must be the same for each
- * sample. */
+/* Reads a known input with several rows of each sample along its first axis, which must be the same for each sample. */
 static tutti_status like_rows(const struct onnx_node *node, int input, int64_t rows, struct operand *x)
 {
     const struct array *array = NULL;
     const int64_t samples = import_samples(node->import);
     tutti_status status = node_array(node, (size_t)input, &array);
     if (status != TUTTI_OK) return status;
-    bool same = array->floats && array->rank > 0 && rows <= INT32_MAX && array->sizes[0] == samples * rows;
+    bool same = array->rank > 0 && rows <= INT32_MAX && array->sizes[0] == samples * rows;
     const size_t part = same && samples ? array->count / (size_t)samples : 1;
-    for (size_t i = 0; same && i < array->count; i++) same = array->floats[i] == array->floats[i % part];
+    for (size_t i = 0; same && i < array->count; i++)
+        same = array->floats
+            ? array->floats[i] == array->floats[i % part]
+            : !array->integers[i].batches && array->integers[i].number == array->integers[i % part].number;
     if (!same) return node_refuse("input %d does not have the same rows for each sample", input);
     if (samples > 1 && (status = node_check_equal_parts(node, (size_t)input, 0, samples)) != TUTTI_OK) return status;
     x->tensor = node_op(node, "slice", &x->tensor, 1, "axes=0 starts=0 ends=%" PRId64, rows);
@@ -127,16 +129,16 @@ static tutti_status like(const struct onnx_node *node, struct nd *nd, int input,
 
 /* ----------------------------------------------------------------------------------------- batch indices ---- */
 
-/* The component of known indices that grows with the sample along an axis. */
-static int batch_index_component(const struct onnx_node *node, int at)
+/* The axis of the data along which the indices grow with the sample. HIDDEN: none. */
+static int axis_of_batch_index(const struct onnx_node *node, const struct nd *nd)
 {
     const struct array *x = NULL;
     const int64_t samples = import_samples(node->import);
     const struct batch_index *index = &node_input(node, INDICES)->index;
-    if (index->factor) return index->component == ALL_COMPONENTS ? 0 : index->component;
+    if (index->factor) return nd->shared + (index->component == ALL_COMPONENTS ? 0 : index->component);
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return HIDDEN;
-    for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[at] == samples; k++)
-        if (array_is_batch_index(x, at, 1, (int)k, 1)) return (int)k;
+    for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[nd->at] == samples; k++)
+        if (array_is_batch_index(x, nd->at, 1, (int)k, 1)) return nd->shared + (int)k;
     return HIDDEN;
 }
 
@@ -150,9 +152,9 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     nd->rows = indices->batched ? indices->rows_per_sample : nd->at != HIDDEN ? updates->rows_per_sample : 1;
     nd->batch = data->batched               ? data->axis
         : updates && updates->axis >= nd->q ? updates->axis - nd->q + nd->k
-        : nd->at != HIDDEN                  ? batch_index_component(node, nd->at)
+        : nd->at != HIDDEN                  ? axis_of_batch_index(node, nd)
                                             : HIDDEN;
-    if (nd->batch == HIDDEN || nd->batch >= nd->k + nd->shared || nd->at != HIDDEN) return;
+    if (nd->at != HIDDEN || nd->batch < nd->shared || nd->batch >= nd->k + nd->shared) return;
     /* The data has the batch, the indices are known, and no updates tell where the indices' batch is. */
     const struct array *x = NULL;
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers) return;
@@ -219,6 +221,8 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
     const struct batch_axis batch_axis = x->batch.batched ? x->batch : indices->batch;
     if (batch_axis.rows_per_sample > 1 && batch_axis.axis > 0)
         return node_refuse("rows of samples lie after another axis");
+    if (node_input(node, INDICES)->index.factor)
+        return node_refuse("its indices grow with the sample, and the batch is one of its batch_dims");
     tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows_per_sample);
     if (status == TUTTI_OK && !indices->batch.batched) status = node_operand(node, INDICES, indices);
     if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows_per_sample);
@@ -237,9 +241,8 @@ static tutti_status build(const struct onnx_node *node, struct nd *nd, const cha
     }
     if (!has_batch_axis) return node_set_output(node, add(node, nd, nd->shared, reduction), batch_axis);
     find_axes(node, nd);
-    const struct batch_axis *indices = &nd->in[INDICES].batch;
-    if (nd->batch != HIDDEN ? nd->batch < nd->shared : indices->batched && indices->axis < nd->shared)
-        return build_shared(node, nd);
+    const bool data_shares = nd->in[DATA].batch.batched && nd->batch < nd->shared;
+    if (data_shares || (nd->in[INDICES].batch.batched && nd->at < nd->shared)) return build_shared(node, nd);
     if (nd->batch == HIDDEN && nd->count == 2) /* slices of a table */
         return node_set_output(node, add(node, nd, nd->shared, NULL), batch_axis);
     if (nd->batch == HIDDEN) return node_refuse("indices of each sample change data that is the same for all");

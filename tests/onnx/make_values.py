@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
-convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), and negative indices (from_end.onnx, turned.onnx).
+convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), negative indices (from_end.onnx, turned.onnx), and
+constants in files for a number of samples (gathered.onnx, products_added.onnx, products_fixed.onnx, those of refused()).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files/values
 """
@@ -205,12 +206,68 @@ def oldest(folder):
     graph.write(folder)
 
 
+def growing(graph, *shape):
+    """Indices of this shape that are the number of the sample, and that the network computes."""
+    zeros = graph.add("ArgMax", graph.add("Slice", "x", numpy.array([0]), numpy.array([1]), numpy.array([-1]), hidden=True), axis=-1, hidden=True)
+    return graph.add("Add", zeros, numpy.arange(SAMPLES).reshape(shape), hidden=True)
+
+
 def gathered(folder):
-    """Each sample by its number, in a file for as many samples."""
+    """Each sample by its number, in a file for as many samples; and with samples, or what is the same for each, along batch_dims."""
     graph = Graph("gathered", 18, x=numbers(SAMPLES, 2, 3))
     graph.add("Gather", "x", numpy.arange(SAMPLES))
     graph.add("Gather", "x", numpy.arange(SAMPLES).reshape(-1, 1))
+    rows = graph.add("Reshape", "x", numpy.array([-1, 3]), hidden=True)
+    at = graph.add("GatherND", rows, numpy.tile([[2], [0]], (SAMPLES, 1)), batch_dims=1, hidden=True)
+    graph.add("Reshape", at, numpy.array([-1, 2]))
+    table = numpy.repeat(numpy.arange(8, dtype=numpy.float32).reshape(2, 1, 4), SAMPLES, axis=1)
+    at = graph.add("Transpose", growing(graph, SAMPLES, 1, 1), perm=[1, 0, 2], hidden=True)
+    graph.add("Transpose", graph.add("GatherND", table, at, batch_dims=1, hidden=True), perm=[1, 0, 2])
     graph.write(folder, symbolic=False)
+
+
+def row_of(count):
+    return numpy.linspace(-1, 1, count, dtype=numpy.float32)
+
+
+def products(folder):
+    """Products that are the same for each sample, in a file for one, to which what depends on the samples is added; and products of
+    matrices that differ along an axis next to the batch."""
+    one, weight = row_of(5).reshape(1, 5), row_of(20).reshape(5, 4)
+    graph = Graph("products_added", 18, x=row_of(4).reshape(1, 4))
+    graph.add("Gemm", one, weight, "x", beta=0.5)
+    graph.add("Gemm", one.T, weight.T, graph.add("Slice", "x", numpy.array([1]), numpy.array([2]), numpy.array([1]), hidden=True), transA=1,
+              transB=1)
+    number = graph.add("ReduceSum", "x", numpy.array([1]), keepdims=0, hidden=True)
+    graph.add("Transpose", graph.add("Gemm", weight.T, one, number, transB=1, hidden=True), perm=[1, 0])
+    graph.write(folder, symbolic=False)
+    graph = Graph("products_fixed", 18, x=row_of(SAMPLES * 4).reshape(SAMPLES, 4))
+    matrices = graph.add("Transpose", graph.add("Reshape", "x", numpy.array([SAMPLES, 2, 2, 1]), hidden=True), perm=[1, 0, 2, 3], hidden=True)
+    for factors in row_of(8).reshape(2, 1, 1, 4), numpy.repeat(row_of(4).reshape(1, 1, 4), SAMPLES, axis=0):
+        graph.add("Transpose", graph.add("MatMul", matrices, factors, hidden=True), perm=[1, 0, 2, 3])
+    graph.write(folder, symbolic=False)
+
+
+def refused(folder):
+    """Files of which samples cannot be computed apart from each other."""
+    x, weight = row_of(SAMPLES * 4).reshape(SAMPLES, 4), row_of(20).reshape(5, 4)
+    graphs = [Graph(name, 18, x=x) for name in ("grown_shared", "rows_added", "numbers_added", "matrices_of_samples", "dropped_state")]
+    graphs[0].add("GatherND", "x", growing(graphs[0], SAMPLES, 1), batch_dims=1)
+    graphs[1].add("Gemm", row_of(SAMPLES * 5).reshape(SAMPLES, 5), weight, "x")
+    columns = graphs[2].add("ReduceSum", "x", numpy.array([1]), keepdims=0, hidden=True)
+    graphs[2].add("Gemm", "x", row_of(4 * SAMPLES).reshape(4, SAMPLES), columns)
+    matrices = graphs[3].add("Reshape", "x", numpy.array([SAMPLES, 1, 2, 2]), hidden=True)
+    matrices = graphs[3].add("Transpose", graphs[3].add("Expand", matrices, numpy.array([1, SAMPLES, 1, 1]), hidden=True), perm=[1, 0, 2, 3],
+                             hidden=True)
+    graphs[3].add("Transpose", graphs[3].add("MatMul", matrices, row_of(SAMPLES * 4).reshape(SAMPLES, 2, 2), hidden=True), perm=[1, 0, 2, 3])
+    state = graphs[4].add("Expand", row_of(2).reshape(1, 1, 2), numpy.array([1, SAMPLES, 2]), hidden=True)
+    state = graphs[4].add("Dropout", state, numpy.float32(0.5), numpy.array(True), hidden=True)
+    steps = graphs[4].add("Transpose", graphs[4].add("Unsqueeze", "x", numpy.array([1]), hidden=True), perm=[1, 0, 2], hidden=True)
+    gru = graphs[4].add("GRU", steps, row_of(24).reshape(1, 6, 4), row_of(12).reshape(1, 6, 2), "", "", state, hidden_size=2, hidden=True)
+    graphs[4].add("Transpose", gru, perm=[2, 0, 1, 3])
+    for graph in graphs:
+        graph.write(folder, symbolic=False)
+        (folder / f"{graph.name}.safetensors").unlink()
 
 
 def from_end(folder):
@@ -234,5 +291,5 @@ def from_end(folder):
 
 
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, from_end):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, products, refused, from_end):
         make(pathlib.Path(sys.argv[1]))

@@ -449,25 +449,27 @@ static const struct {
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
 
-/* Parameters with a row for each sample, all equal, of files for one number of samples. */
+/* Files for one number of samples, in which samples cannot be computed apart from each other: parameters with a row for
+ * each of them, all equal; and what is another index, row, matrix or random number for each. */
 static const struct {
     const char *file, *words;
-} rows[] = {
+} refused[] = {
     { "rows_new", "'rows', is a parameter with 3 parts along axis 0, the batch" },
     { "rows", "'rows', is a parameter with 3 parts along axis 0, the batch" },
     { "rows_turned", "is a parameter with 3 parts along axis 0, the batch" },
     { "rows_state", "'rows', is a parameter with 3 parts along axis 1, the batch" },
+    { "grown_shared", "its indices grow with the sample, and the batch is one of its batch_dims" },
 };
 
-START_TEST(equal_rows_of_parameters_are_refused)
+START_TEST(samples_that_are_not_apart_are_refused)
 {
     char path[NAME];
     tutti_onnx made = { 0 };
     tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0" });
     ck_assert_ptr_nonnull(runtime);
-    file_path(path, NAME, rows[_i].file, strlen(rows[_i].file), ".onnx");
+    file_path(path, NAME, refused[_i].file, strlen(refused[_i].file), ".onnx");
     ck_assert_int_eq(tutti_import_onnx(runtime, path, NULL, &made), TUTTI_UNSUPPORTED);
-    ck_assert_msg(strstr(tutti_message(runtime), rows[_i].words) != NULL, "%s", tutti_message(runtime));
+    ck_assert_msg(strstr(tutti_message(runtime), refused[_i].words) != NULL, "%s", tutti_message(runtime));
     tutti_close(runtime);
 }
 END_TEST
@@ -665,7 +667,7 @@ int main(int count, char **words)
     tcase_add_test(all, random_numbers_of_fixed_batch);
     tcase_add_test(all, stochastic_depth_trains);
     tcase_add_test(all, training_mode_is_told);
-    tcase_add_loop_test(all, equal_rows_of_parameters_are_refused, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(all, samples_that_are_not_apart_are_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_loop_test(all, decisions_are_reported, 0, sizeof told / sizeof *told);
     tcase_add_test(all, constants_train_if_asked);
     tcase_add_test(all, computed_weights_train);
