@@ -1,6 +1,8 @@
 /* Gemm and MatMul. */
 #include "onnx/operators.h"
 
+#include <inttypes.h>
+
 static tutti_tensor scaled(const struct onnx_node *node, tutti_tensor x, float factor)
 {
     return factor == 1 ? x : node_op(node, "scale", &x, 1, "factor=%.9g", (double)factor);
@@ -15,6 +17,32 @@ static tutti_status gemm_dense(
     if (!node_integer(node, "transB", 0)) b->tensor = node_permuted(node, b->tensor, (int[]) { 1, 0 }, b->shape.rank);
     const tutti_tensor list[] = { a->tensor, b->tensor, bias ? bias->tensor : b->tensor };
     *y = node_plain(node, "dense", list, bias ? 3 : 2);
+    return y->id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
+}
+
+/* Brings C, and y = A B, to samples that broadcast as the file's matrices do. *batch_axis: that of y, and then of their
+ * sum. */
+static tutti_status match_c(
+    const struct onnx_node *node, tutti_tensor *y, struct operand *c, struct batch_axis *batch_axis)
+{
+    const bool y_has_batch_axis = batch_axis->batched && batch_axis->axis != HIDDEN;
+    struct batch_axis moved = batch_axis_moved(c->batch, 2 - operand_rank(c));
+    tutti_shape shape;
+    if (operand_rank(c) > 2) return node_refuse("input 2 has %d axes", operand_rank(c));
+    if (y_has_batch_axis && !c->batch.batched)
+        return c->shape.rank == 2 ? node_drop_axis(node, 2, 0, batch_axis->rows_per_sample, c) : TUTTI_OK;
+    if (y_has_batch_axis)
+        return batch_axis_equal(&moved, batch_axis) ? TUTTI_OK
+                                                    : node_refuse("the batch is another axis of its input 2");
+    if (!batch_axis->batched) *batch_axis = moved;
+    if (!operand_has_batch_axis(c)) return TUTTI_OK;
+    const tutti_status status = tutti_shape_of(node->import->network, *y, &shape);
+    if (status != TUTTI_OK) return status;
+    if (shape.sizes[moved.axis] != 1)
+        return node_refuse("only its input 2 depends on the samples, and the product of the others has size %" PRId64
+                           " along axis %d, the batch",
+            shape.sizes[moved.axis], moved.axis);
+    *y = node_reshape(node, *y, &TUTTI_SHAPE(shape.sizes[!moved.axis]));
     return y->id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
@@ -49,10 +77,7 @@ tutti_status build_gemm(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     y = scaled(node, y, alpha);
     if (!has_c || direct) return node_set_output(node, y, batch_axis);
-    if (rows && !c.batch.batched && c.shape.rank == 2 &&
-        (status = node_drop_axis(node, 2, 0, a.batch.rows_per_sample, &c)) != TUTTI_OK)
-        return status;
-    if (!batch_axis.batched) batch_axis = c.batch;
+    if ((status = match_c(node, &y, &c, &batch_axis)) != TUTTI_OK) return status;
     y = node_plain(node, "add", (tutti_tensor[]) { y, scaled(node, c.tensor, beta) }, 2);
     return node_set_output(node, y, batch_axis);
 }
@@ -71,16 +96,14 @@ static tutti_status check_product(const struct operand *a, const struct operand 
     return TUTTI_OK;
 }
 
-/* An operand without a batch may have an axis for it. */
+/* An operand without a batch may have an axis for it before its matrices. */
 static tutti_status without_batch(
     const struct onnx_node *node, size_t position, const struct operand *batched, struct operand *x)
 {
-    if (x->batch.batched || !operand_has_batch_axis(batched) || x->shape.rank < operand_rank(batched) ||
-        operand_rank(batched) < 3)
-        return TUTTI_OK;
-    if (x->shape.rank > operand_rank(batched) || batched->batch.axis != 0)
-        return node_refuse("input %zu has an axis before the batch", position);
-    return node_drop_axis(node, position, 0, batched->batch.rows_per_sample, x);
+    const int more = x->shape.rank - operand_rank(batched), axis = batched->batch.axis + more; /* of x */
+    if (x->batch.batched || !operand_has_batch_axis(batched) || axis < 0 || axis >= x->shape.rank - 2) return TUTTI_OK;
+    if (more > 0) return node_refuse("input %zu has an axis before the batch", position);
+    return node_drop_axis(node, position, axis, batched->batch.rows_per_sample, x);
 }
 
 tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second)
