@@ -74,6 +74,13 @@ static unsigned of_transposed(const struct onnx_node *node, int rank)
     return bits;
 }
 
+static bool drops(const struct onnx_node *node)
+{
+    float ratio = 0;
+    if (strcmp(node->proto->op_type, "Dropout")) return false;
+    return node_scalar(node, 1, node_number(node, "ratio", 0.5f), &ratio) != TUTTI_OK || ratio != 0;
+}
+
 /* Bits of all axes of the result along which its parts are equal. */
 static unsigned of_result(const struct onnx_node *node, int rank)
 {
@@ -81,6 +88,7 @@ static unsigned of_result(const struct onnx_node *node, int rank)
     static const char *const broadcast[] = { "Div", "Pow", "Max", "Min", NULL };
     const char *type = node->proto->op_type;
     unsigned bits = ~0u;
+    if (drops(node)) return 0; /* its parts differ in training */
     if (type_is_among(type, first_alone)) return alike(node, 0, rank);
     if (!strcmp(type, "MatMul") && rank >= 2) return of_product(node, rank);
     if (!strcmp(type, "Gemm") && !node_integer(node, "transA", 0))

@@ -462,6 +462,7 @@ static const struct {
     { "rows_added", "only its input 2 depends on the samples, and the product of the others has size 3 along axis 0" },
     { "numbers_added", "the batch is another axis of its input 2" },
     { "matrices_of_samples", "has elements of its own for each of the 3 samples" },
+    { "dropped_state", "has elements of its own for each of the 3 samples" },
 };
 
 START_TEST(samples_that_are_not_apart_are_refused)
