@@ -207,14 +207,6 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b)
     return a->axis == b->axis && a->rows_per_sample == b->rows_per_sample && a->outer == b->outer;
 }
 
-/* Whether a value is a parameter that trains, or a copy of one. */
-static bool is_parameter(const struct onnx_value *value)
-{
-    const struct onnx_value *of = value->view.of ? value->view.of : value;
-    if (value->trains || value_is_integers(value)) return value->trains;
-    return (value->initialiser || value->copied) && !of->constant && stored_elements(value) != 1;
-}
-
 /* Whether a constant trains only because the caller wants it. */
 static bool is_trained_constant(const struct import *import, const struct onnx_value *value)
 {
@@ -225,15 +217,15 @@ static bool is_trained_constant(const struct import *import, const struct onnx_v
 
 /* Whether parts of a value that are equal are one. A parameter's train apart, also if they are equal at first. Files
  * that tell neither paths nor scopes have initialisers that are constants, too. */
-static bool equal_parts_are_one(const struct import *import, const struct onnx_value *value)
+static bool equal_parts_are_one(const struct import *import, struct onnx_value *value)
 {
-    return !is_parameter(value) || !(import->paths || import->scopes) || is_trained_constant(import, value);
+    return !value_trains(import, value) || !(import->paths || import->scopes) || is_trained_constant(import, value);
 }
 
 tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size)
 {
     struct onnx_value *value = node_input(node, position);
-    if (!value || !is_parameter(value)) return TUTTI_OK;
+    if (!value || !value_trains(node->import, value)) return TUTTI_OK;
     if (!equal_parts_are_one(node->import, value))
         return node_refuse("input %zu, '%s', is %s with %" PRId64
                            " parts along axis %d, the batch, and samples share parameters: %s",
@@ -302,7 +294,7 @@ tutti_status node_initial_state(const struct onnx_node *node, size_t position, s
     const struct array *array = NULL;
     int64_t factor = 0;
     const int64_t samples = node->import->fixed_batch;
-    const struct onnx_value *value = node_input(node, position);
+    struct onnx_value *value = node_input(node, position);
     if (x->batch.batched || samples < 2 || x->shape.rank < 2 || x->shape.sizes[0] != samples) return TUTTI_OK;
     if (!value || (!value->stored && !value->array) || !equal_parts_are_one(node->import, value)) return TUTTI_OK;
     tutti_status status = node_array(node, position, &array);

@@ -441,7 +441,7 @@ static tutti_status add_known(struct import *import, const Onnx__ValueInfoProto 
     if (!value->array) return TUTTI_NO_MEMORY;
     if (value->array->count && !known->values)
         return fail(TUTTI_INVALID, "known input '%s' has no values", input->name);
-    value->trains = known->trains;
+    value->forced_parameter = known->trains;
     copy_known(known, value->array);
     return TUTTI_OK;
 }

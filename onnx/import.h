@@ -77,6 +77,9 @@ struct sequence {
     struct onnx_value *own; /* elements that no name of the file stands for */
 };
 
+/* What is known of the floats that the file has for a value. */
+enum finiteness { NOT_EXAMINED, FINITE, NOT_FINITE };
+
 /* The value that a name of the file stands for: numbers, a tensor of the network, or both. */
 struct onnx_value {
     const char *name;
@@ -84,7 +87,7 @@ struct onnx_value {
     int declared;                    /* the type that the file declares; 0: none */
     const Onnx__TensorProto *stored; /* the numbers as the file has them, or NULL */
     bool initialiser;                /* of the graph, not of a Constant: it can be a parameter */
-    bool trains;                     /* a known input, or one number (parameters/trained.c), that is a parameter */
+    bool forced_parameter;           /* a parameter, although it is a known input, or one number (trained.c) */
     bool copied;                     /* by Identity, of an initialiser or such an input */
     struct array *array;             /* known numbers; NULL: not read or computed yet, or not known */
     tutti_tensor tensor;             /* id < 0: not in the network yet */
@@ -98,11 +101,12 @@ struct onnx_value {
     unsigned repeated; /* bits of axes along which a value without a batch repeats its elements, as by Expand */
     struct node_usage usage;
     struct origin origin;
-    bool apart;               /* the exporter merged it with another initialiser, whose numbers it has */
-    bool constant;            /* an initialiser that was found not to be a parameter; see add_tensor(), too */
-    bool noted;               /* a note says why it is not trained */
-    struct view view;         /* of another initialiser, or of the parameter `origin.renamed` */
-    struct sequence sequence; /* of known length */
+    bool apart;                 /* the exporter merged it with another initialiser, whose numbers it has */
+    bool constant;              /* an initialiser that was found not to be a parameter; see value_trains(), too */
+    bool noted;                 /* a note says why it is not trained */
+    enum finiteness floats_are; /* value_is_finite() sets it */
+    struct view view;           /* of another initialiser, or of the parameter `origin.renamed` */
+    struct sequence sequence;   /* of known length */
 };
 
 struct import {
@@ -187,6 +191,11 @@ tutti_status import_load(const struct import *import, struct onnx_value *value);
 size_t stored_elements(const struct onnx_value *value);
 /* Whether it has elements of an integer type or bool that are known. */
 bool value_is_integers(const struct onnx_value *value);
+/* Whether no float is infinite or NaN. Reads those that the file has at the first question. */
+bool value_is_finite(const struct import *import, struct onnx_value *value);
+/* Whether it is a parameter, or a copy of one. An initialiser is, unless import_find_constants() found that it is a
+ * constant, or it is of integers, one number that is not `forced_parameter`, or not finite. */
+bool value_trains(const struct import *import, struct onnx_value *value);
 /* The tensor's shape: of a sample, if it has a batch. */
 tutti_status value_shape(const struct import *import, const struct onnx_value *value, tutti_shape *shape);
 /* The number of samples that the file is made for, or PLACEHOLDER_BATCH if arrays were computed for it; 0: neither. */
@@ -243,7 +252,7 @@ tutti_status node_scalar(const struct onnx_node *node, size_t position, float fa
 /* Reads axes of the file as bits. */
 tutti_status axes_read(const int64_t *axes, int count, int rank, unsigned *bits);
 /* Whether all inputs are numbers that are known now. Floats of initialisers with several elements are not, whether they
- * train or not. */
+ * train or not; nor is what has `forced_parameter`. */
 bool node_inputs_are_known(const struct onnx_node *node);
 
 /* operands.c: an input as a tensor of float32; parameters and constants are added at their first use. The axes of

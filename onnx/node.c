@@ -68,13 +68,13 @@ struct onnx_value *node_output(const struct onnx_node *node, size_t position)
                                                                   : NULL;
 }
 
-/* Floats of initialisers count as not known, unless they are one number that does not train: they may be parameters. So
- * do those that import_find_constants() made constants. */
+/* Floats of an initialiser count as not known, whether it trains or is a constant, unless they are one number that does
+ * not train. */
 static bool is_known(const struct onnx_value *value)
 {
     size_t count = value->array ? value->array->count : 0;
     if (value_is_integers(value)) return true;
-    if (value->trains || (!value->stored && !value->array)) return false;
+    if (value->forced_parameter || (!value->stored && !value->array)) return false;
     if (value->stored && !array_count((int)value->stored->n_dims, value->stored->dims, &count)) return false;
     return !(value->initialiser || value->copied) || count == 1;
 }

@@ -3,16 +3,8 @@
 
 #include "base/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_finite(const struct array *array)
-{
-    for (size_t i = 0; i < array->count; i++)
-        if (!isfinite(array->floats[i])) return false;
-    return true;
-}
 
 /* Booleans become floats, as the results of comparisons are. */
 static tutti_status add_truths(struct import *import, struct onnx_value *value, tutti_shape shape)
@@ -141,8 +133,7 @@ static tutti_status add_tensor(const struct onnx_node *node, struct onnx_value *
     if (shape.rank == 0) shape = TUTTI_SHAPE(1);
     if (value->array->integers)
         status = value->type == ONNX_BOOL ? add_truths(import, value, shape) : add_integers(import, value, shape);
-    else if (!value->trains &&
-        (!value->initialiser || value->constant || value->array->count == 1 || !is_finite(value->array)))
+    else if (!value_trains(import, value))
         value->tensor = tutti_constant(import->network, value->name, shape, value->array->floats);
     else
         status = value->origin.renamed ? add_renamed(node, value, shape) : add_parameter(node, value, shape);
@@ -210,11 +201,11 @@ tutti_status node_copy(const struct onnx_node *node, struct onnx_value *value)
 {
     struct onnx_value *output = node_output(node, 0);
     if (output && output->type == 0) output->type = value->type;
-    if (value->array && !value->stored && !value->trains) return copy_array(node, value->array);
+    if (value->array && !value->stored && !value->forced_parameter) return copy_array(node, value->array);
     if (output) output->stored = value->stored;
     if (output) output->copied = value->initialiser || value->copied;
     if (output) output->constant = (value->view.of ? value->view.of : value)->constant;
-    if (output) output->trains = value->trains;
+    if (output) output->forced_parameter = value->forced_parameter;
     if (value->stored && value_is_integers(value)) return TUTTI_OK;
     const tutti_status status = copy_tensor(node, value);
     if (status == TUTTI_OK && output) output->converts = value->converts;

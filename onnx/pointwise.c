@@ -319,7 +319,7 @@ static tutti_status add_pow(struct onnx_node *node)
     float exponent = 0;
     tutti_status status = node_broadcast(node, x, 1, &batch_axis);
     const struct onnx_value *second = node_input(node, 1);
-    if (status == TUTTI_OK && second && !second->trains && second->stored && second->stored->n_dims == 0) {
+    if (status == TUTTI_OK && second && !second->forced_parameter && second->stored && second->stored->n_dims == 0) {
         status = node_scalar(node, 1, 0, &exponent);
         if (status == TUTTI_OK && exponent == 2)
             return node_set_output(node, node_plain(node, "square", x, 1), batch_axis);

@@ -9,7 +9,7 @@ bool value_repeats_along(const struct import *import, struct onnx_value *value, 
 {
     int64_t factor = 0;
     if (value->repeated >> axis & 1) return true;
-    if (value->initialiser || value->copied || value->trains) return false;
+    if (value->initialiser || value->copied || value->forced_parameter) return false;
     if (import_load(import, value) != TUTTI_OK || !value->array) return false;
     return array_is_linear(value->array, axis, &factor) && factor == 0;
 }

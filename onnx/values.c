@@ -1,6 +1,7 @@
 /* The values that names of the file stand for: found by their names, with their numbers and shapes. */
 #include "onnx/import.h"
 
+#include <math.h>
 #include <search.h>
 #include <string.h>
 
@@ -58,6 +59,29 @@ size_t stored_elements(const struct onnx_value *value)
 bool value_is_integers(const struct onnx_value *value)
 {
     return value->stored ? !onnx_type_is_float(value->stored->data_type) : value->array && value->array->integers;
+}
+
+bool value_is_finite(const struct import *import, struct onnx_value *value)
+{
+    const bool was_read = value->array != NULL;
+    if (value->floats_are != NOT_EXAMINED) return value->floats_are == FINITE;
+    if (import_load(import, value) != TUTTI_OK || !value->array || !value->array->floats) return true;
+    bool finite = true;
+    for (size_t i = 0; i < value->array->count && finite; i++) finite = isfinite(value->array->floats[i]);
+    value->floats_are = finite ? FINITE : NOT_FINITE;
+    if (!was_read) {
+        array_free(value->array);
+        value->array = NULL;
+    }
+    return finite;
+}
+
+bool value_trains(const struct import *import, struct onnx_value *value)
+{
+    struct onnx_value *of = value->view.of ? value->view.of : value;
+    if (value->forced_parameter || value_is_integers(value)) return value->forced_parameter;
+    return (value->initialiser || value->copied) && !of->constant && stored_elements(value) != 1 &&
+        value_is_finite(import, of);
 }
 
 int64_t import_samples(const struct import *import)

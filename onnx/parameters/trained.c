@@ -164,6 +164,7 @@ static tutti_status find_by_reading(struct import *import)
         const tutti_status status = import_load(import, value);
         if (status != TUTTI_OK) return status;
         value->constant = is_table_of_angles(value->array);
+        (void)value_is_finite(import, value); /* examined while it is read */
         array_free(value->array);
         value->array = NULL;
     }
@@ -204,14 +205,16 @@ static void find_numbers(const struct import *import, const struct signature *si
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
         struct onnx_value *value = &import->values[i];
-        if (!is_number(value) || value->constant || value->view.of || !is_told_parameter(signature, value)) continue;
-        value->trains = value->usage.nodes < 2;
-        if (!value->trains) name_list_add(&list, value->name);
+        if (!is_number(value) || value->constant || value->view.of || !is_told_parameter(signature, value) ||
+            !value_is_finite(import, value))
+            continue;
+        value->forced_parameter = value->usage.nodes < 2;
+        if (!value->forced_parameter) name_list_add(&list, value->name);
     }
     for (size_t i = 0; i < import->value_count; i++) {
         struct onnx_value *value = &import->values[i];
-        const struct onnx_value *of = value->view.of;
-        if (of && is_number(value)) value->trains = is_number(of) ? of->trains : !of->constant;
+        struct onnx_value *of = value->view.of;
+        if (of && is_number(value)) value->forced_parameter = value_trains(import, of);
     }
     if (list.count)
         import_note(import,
@@ -242,14 +245,11 @@ static void note_trained(const struct import *import)
 {
     struct name_list list = { .length = 0 };
     for (size_t i = 0; i < import->value_count; i++) {
-        const struct onnx_value *value = &import->values[i];
-        if (!value->initialiser || value->constant || !value->usage.nodes || value->view.of || value->origin.renamed ||
-            value->usage.is_weight || !value->stored || !onnx_type_is_float(value->type) ||
-            is_called_parameter(value->name))
+        struct onnx_value *value = &import->values[i];
+        if (!value->initialiser || !value->usage.nodes || value->view.of || value->origin.renamed ||
+            value->usage.is_weight || !value->stored || is_called_parameter(value->name))
             continue;
-        bool one = true;
-        for (size_t k = 0; k < value->stored->n_dims; k++) one &= value->stored->dims[k] == 1;
-        if (!one) name_list_add(&list, value->name);
+        if (value_trains(import, value)) name_list_add(&list, value->name);
     }
     if (list.count)
         import_note(import,

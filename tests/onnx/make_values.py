@@ -2,7 +2,8 @@
 """Makes the files of tests/onnx/files about types and known numbers, as make.py makes the others: casts of what depends on the
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
 convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), negative indices (from_end.onnx, turned.onnx), and
-constants in files for a number of samples (gathered.onnx, products_added.onnx, products_fixed.onnx, those of refused()).
+constants in files for a number of samples (gathered.onnx, products_added.onnx, products_fixed.onnx,
+masked.onnx, those of refused()).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files/values
 """
@@ -248,6 +249,16 @@ def products(folder):
     graph.write(folder, symbolic=False)
 
 
+def masked(folder):
+    """A mask that is not finite, with equal rows for each sample, in a file like those of PyTorch's older exporter."""
+    graph = Graph("masked", 18, x=row_of(SAMPLES * 4).reshape(SAMPLES, 4))
+    graph.add("Max", "x", numpy.tile(numpy.float32([0, -numpy.inf, 0.5, -numpy.inf]), (SAMPLES, 1)))
+    graph.add("Mul", "x", row_of(4))
+    for node in graph.nodes:
+        node.name = f"/{node.name}"
+    graph.write(folder, symbolic=False)
+
+
 def refused(folder):
     """Files of which samples cannot be computed apart from each other."""
     x, weight = row_of(SAMPLES * 4).reshape(SAMPLES, 4), row_of(20).reshape(5, 4)
@@ -291,5 +302,6 @@ def from_end(folder):
 
 
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, products, refused, from_end):
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, products, masked, refused,
+                 from_end):
         make(pathlib.Path(sys.argv[1]))
