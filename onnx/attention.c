@@ -118,7 +118,7 @@ static tutti_status read_tables(const struct onnx_node *node, struct operand *ta
     *count = 4;
     if (!own) return TUTTI_OK;
     *count = 3;
-    if (tables[0].batch.axis != HIDDEN || ids.shape.rank != 2 || tables[0].shape.rank != 2 ||
+    if (!batch_is_whole(&tables[0].batch) || ids.shape.rank != 2 || tables[0].shape.rank != 2 ||
         tables[1].shape.rank != 2 || tables[0].shape.sizes[0] > 1024 || tables[1].shape.sizes[0] > 1024)
         return node_refuse("cos_cache and sin_cache depend on the samples, and have position_ids");
     for (int i = 0; i < 2; i++) inputs[i + 1] = rows_of_own_table(node, &ids, &tables[i]);

@@ -10,24 +10,34 @@ int import_batch_axis(const struct import *import, const char *input)
     const tutti_onnx_options *options = import->options;
     for (int i = 0; i < options->batch_axis_count && !options->whole; i++)
         if (!strcmp(options->batch_axes[i].name, input)) return options->batch_axes[i].axis;
-    return options->whole ? HIDDEN : options->batch_axis;
+    return options->whole ? NO_AXIS : options->batch_axis;
+}
+
+bool batch_has_axis(const struct batch_axis *batch_axis)
+{
+    return batch_axis->batched && batch_axis->axis != NO_AXIS;
+}
+
+bool batch_is_whole(const struct batch_axis *batch_axis)
+{
+    return batch_axis->batched && batch_axis->axis == NO_AXIS;
 }
 
 struct batch_axis batch_axis_moved(struct batch_axis batch_axis, int change)
 {
-    if (batch_axis.batched && batch_axis.axis != HIDDEN) batch_axis.axis += change;
+    if (batch_has_axis(&batch_axis)) batch_axis.axis += change;
     return batch_axis;
 }
 
 /* Whether the sample has an axis of size `outer` (struct batch_axis). */
 static bool has_outer(const struct batch_axis *batch_axis)
 {
-    return batch_axis->batched && batch_axis->axis != HIDDEN && batch_axis->outer != 1;
+    return batch_has_axis(batch_axis) && batch_axis->outer != 1;
 }
 
 static bool has_own_axis(const struct batch_axis *batch_axis)
 {
-    return batch_axis->batched && batch_axis->axis != HIDDEN && batch_axis->outer == 1;
+    return batch_has_axis(batch_axis) && batch_axis->outer == 1;
 }
 
 int operand_rank(const struct operand *operand)
@@ -37,7 +47,7 @@ int operand_rank(const struct operand *operand)
 
 bool operand_has_batch_axis(const struct operand *operand)
 {
-    return operand->batch.batched && operand->batch.axis != HIDDEN;
+    return batch_has_axis(&operand->batch);
 }
 
 tutti_status operand_axis(const struct operand *operand, int64_t axis, int *tensor_axis)
@@ -90,7 +100,7 @@ tutti_status node_batched(const struct onnx_node *node, size_t position, struct 
     if (status != TUTTI_OK || operand->batch.batched) return status;
     if (!node->import->options->whole)
         return node_refuse("input %zu, '%s', must depend on the samples", position, node_input(node, position)->name);
-    operand->batch = (struct batch_axis) { .batched = true, .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
+    operand->batch = (struct batch_axis) { .batched = true, .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
     return node_spread_operand(node, operand);
 }
 
@@ -104,7 +114,7 @@ bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand
     const struct onnx_value *value = node_input(node, position);
     if (!value || value->unbatched.id < 0) return false;
     operand->tensor = value->unbatched;
-    operand->batch = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
+    operand->batch = (struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
     return tutti_shape_of(node->import->network, value->unbatched, &operand->shape) == TUTTI_OK;
 }
 
@@ -139,7 +149,7 @@ tutti_status node_set_output_batch_first(
     const struct onnx_node *node, size_t output, tutti_tensor tensor, const struct operand *x)
 {
     struct batch_axis batch_axis = x->batch;
-    if (batch_axis.axis == HIDDEN) {
+    if (batch_is_whole(&batch_axis)) {
         tensor = node_op(node, "unfold", &tensor, 1, "size=%" PRId64, batch_axis.rows_per_sample);
         batch_axis.rows_per_sample = 1;
     }
@@ -284,7 +294,7 @@ tutti_status node_like(const struct onnx_node *node, size_t position, const stru
     tutti_status status = TUTTI_OK;
     if (like->batch.outer != 1 || like->batch.rows_per_sample != 1 || x->shape.rank != operand_rank(like))
         return node_refuse("input %zu does not depend on the samples, and others do", position);
-    if (like->batch.axis != HIDDEN) status = node_drop_axis(node, position, like->batch.axis, 1, x);
+    if (operand_has_batch_axis(like)) status = node_drop_axis(node, position, like->batch.axis, 1, x);
     x->batch = like->batch;
     return status == TUTTI_OK ? node_spread_operand(node, x) : status;
 }

@@ -110,9 +110,9 @@ static tutti_tensor swap_front(const struct onnx_node *node, tutti_tensor x, int
  * sample. */
 static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const tutti_batch_norm_options *options)
 {
-    const bool hidden = x->batch.axis == HIDDEN, rows = x->batch.rows_per_sample > 1;
+    const bool whole = batch_is_whole(&x->batch), rows = x->batch.rows_per_sample > 1;
     tutti_shape front = x->shape, flat = { .rank = 3, .sizes = { 0, 1, 1 } };
-    if (hidden && x->shape.rank > 1) {
+    if (whole && x->shape.rank > 1) {
         x->tensor = swap_front(node, x->tensor, x->shape.rank);
         front.sizes[0] = x->shape.sizes[1];
         front.sizes[1] = x->shape.sizes[0];
@@ -120,11 +120,11 @@ static tutti_status batch_norm(struct onnx_node *node, struct operand *x, const 
     if (rows) x->tensor = node_with_rows(node, x->tensor, &front, 1, x->batch.rows_per_sample);
     flat.sizes[0] = front.sizes[0];
     for (int i = 1; i < front.rank; i++) flat.sizes[2] *= front.sizes[i];
-    const bool image = !hidden && !rows && (front.rank == 1 || front.rank == 3);
+    const bool image = !whole && !rows && (front.rank == 1 || front.rank == 3);
     tutti_tensor y = image ? x->tensor : node_reshape(node, x->tensor, &flat);
     y = tutti_batch_norm(node->import->network, y, options);
     if (!image) y = node_reshape(node, y, &front);
-    if (hidden && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
+    if (whole && x->shape.rank > 1) y = swap_front(node, y, x->shape.rank);
     if (rows) y = node_without_rows(node, y, 1);
     return node_set_output(node, y, x->batch);
 }
@@ -189,13 +189,12 @@ static tutti_status batch_norm_of_sample(const struct onnx_node *node, const str
     const tutti_tensor sum = node_binary(node, "add", variance, node_constant(node, epsilon));
     tutti_tensor y = node_binary(node, "div", apart, node_plain(node, "sqrt", &sum, 1));
     y = node_binary(node, "add", node_binary(node, "mul", y, aligned[0]), aligned[1]);
-    const struct batch_axis hidden = x->batch;
     const tutti_shape flat = { .rank = 1, .sizes = { x->shape.sizes[1] } };
     const tutti_tensor now[] = { node_reshape(node, mean, &flat), node_reshape(node, variance, &flat) };
-    status = node_set_output(node, y, hidden);
+    status = node_set_output(node, y, x->batch);
     for (size_t i = 0; i < 2 && status == TUTTI_OK && training; i++)
         if (node_output(node, i + 1))
-            status = node_set_output_at(node, i + 1, moving_mean(node, parts[i + 2].tensor, now[i]), hidden);
+            status = node_set_output_at(node, i + 1, moving_mean(node, parts[i + 2].tensor, now[i]), x->batch);
     return status;
 }
 
@@ -228,12 +227,12 @@ tutti_status build_batch_normalization(struct onnx_node *node)
         return batch_norm_of_sample(node, &x, training);
     if (status == TUTTI_OK) status = node_batched(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    if ((x.batch.axis != HIDDEN && x.batch.axis != 0) || x.batch.outer != 1 || x.shape.rank < 1)
+    if ((operand_has_batch_axis(&x) && x.batch.axis != 0) || x.batch.outer != 1 || x.shape.rank < 1)
         return node_refuse("the batch must be its first axis");
-    const int64_t channels = x.shape.sizes[x.batch.axis == HIDDEN && x.shape.rank > 1];
+    const int64_t channels = x.shape.sizes[batch_is_whole(&x.batch) && x.shape.rank > 1];
     if (node->proto->n_input != NORM_PARTS + 1) return fail(TUTTI_FORMAT, "it needs 5 inputs");
     if (node_integer(node, "spatial", 1) != 1) return node_refuse("spatial must be 1");
-    if (training && x.batch.axis == HIDDEN && x.shape.rank > 1) return batch_norm_of_sample(node, &x, true);
+    if (training && batch_is_whole(&x.batch) && x.shape.rank > 1) return batch_norm_of_sample(node, &x, true);
     if (training && node->import->training_norms++ == 0) node->import->training_norm = proto_text(node->proto->name);
     if (!(momentum > 0)) return node_refuse("its momentum must be less than 1");
     if (!(node_number(node, "epsilon", 1e-5f) > 0)) return node_refuse("its epsilon must be positive");

@@ -43,7 +43,7 @@ static tutti_status take_batch(
     char letter = '\0';
     for (size_t i = 0; i < count; i++) {
         char *text = text_of(equation, i);
-        if (!text || !inputs[i].batch.batched || inputs[i].batch.axis == HIDDEN) continue;
+        if (!text || !operand_has_batch_axis(&inputs[i])) continue;
         const char *mine = letter_of(text, inputs[i].batch.axis);
         if (!mine || (letter && letter != *mine) || inputs[i].batch.outer != 1)
             return node_refuse("the batch must have the same letter in all inputs");

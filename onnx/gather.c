@@ -146,7 +146,7 @@ static tutti_status read_inputs(
     const struct onnx_node *node, int count, struct operand *inputs, struct batch_axis *batch_axis)
 {
     tutti_status status = TUTTI_OK;
-    *batch_axis = (struct batch_axis) { .rows_per_sample = 1, .outer = 1, .axis = HIDDEN };
+    *batch_axis = (struct batch_axis) { .rows_per_sample = 1, .outer = 1, .axis = NO_AXIS };
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         status = (i == 1 ? node_operand_as_is : node_operand)(node, (size_t)i, &inputs[i]);
         if (status == TUTTI_OK && inputs[i].batch.batched && !batch_axis->batched) *batch_axis = inputs[i].batch;
@@ -160,7 +160,7 @@ static tutti_status match_inputs(
 {
     tutti_status status = TUTTI_OK;
     const struct operand *like = inputs;
-    if (!batch_axis->batched || batch_axis->axis == HIDDEN) return TUTTI_OK;
+    if (!batch_has_axis(batch_axis)) return TUTTI_OK;
     while (!like->batch.batched) like++;
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         if (inputs[i].batch.batched && !batch_axis_equal(&inputs[i].batch, batch_axis))
@@ -280,7 +280,7 @@ tutti_status build_tensor_scatter(struct onnx_node *node)
     if (status == TUTTI_OK && node_input(node, 2)) status = node_operand(node, 2, &first);
     batch_axis = in[in[1].batch.batched].batch;
     if (status == TUTTI_OK) status = match_inputs(node, 2, in, &batch_axis);
-    if (status == TUTTI_OK && batch_axis.batched && batch_axis.axis != HIDDEN && first.shape.rank > 0)
+    if (status == TUTTI_OK && batch_has_axis(&batch_axis) && first.shape.rank > 0)
         status = node_drop_axis(node, 2, 0, 1, &first);
     if (status == TUTTI_OK) status = operand_axis(&in[0], node_integer(node, "axis", -2), &axis);
     if (status != TUTTI_OK) return status;

@@ -292,10 +292,10 @@ static tutti_status check_rank(const struct import *import, const Onnx__ValueInf
     const Onnx__TypeProto__Tensor *type = input->type ? input->type->tensor_type : NULL;
     const Onnx__TensorShapeProto *sizes = type ? type->shape : NULL;
     const int axis = import_batch_axis(import, input->name);
-    const bool hidden = axis == HIDDEN;
-    if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !hidden && (hidden || sizes->n_dim > (size_t)axis))
+    const bool whole = axis == NO_AXIS;
+    if (sizes && sizes->n_dim < (size_t)TUTTI_MAX_RANK + !whole && (whole || sizes->n_dim > (size_t)axis))
         return TUTTI_OK;
-    if (hidden)
+    if (whole)
         return fail(
             TUTTI_UNSUPPORTED, "input '%s' must be a tensor of at most %d axes", input->name, TUTTI_MAX_RANK - 1);
     return fail(TUTTI_UNSUPPORTED,
@@ -312,10 +312,10 @@ static tutti_status input_shape(
     TRY(check_rank(import, input));
     const Onnx__TensorShapeProto *sizes = input->type->tensor_type->shape;
     const int batch = import_batch_axis(import, input->name);
-    if (asked->rank && asked->rank != (int)sizes->n_dim - (batch != HIDDEN))
+    if (asked->rank && asked->rank != (int)sizes->n_dim - (batch != NO_AXIS))
         return fail(TUTTI_SHAPE, "input '%s' has %d axes in a sample, not %d", input->name,
-            (int)sizes->n_dim - (batch != HIDDEN), asked->rank);
-    if (batch != HIDDEN && sizes->dim[batch]->dim_value > 0) import->fixed_batch = sizes->dim[batch]->dim_value;
+            (int)sizes->n_dim - (batch != NO_AXIS), asked->rank);
+    if (batch != NO_AXIS && sizes->dim[batch]->dim_value > 0) import->fixed_batch = sizes->dim[batch]->dim_value;
     shape->rank = 0;
     for (int i = 0; i < (int)sizes->n_dim; i++) {
         if (i == batch) continue;
@@ -477,7 +477,7 @@ done:
 static tutti_status add_sample(struct import *import)
 {
     import->like = tutti_input(import->network, "sample", TUTTI_SHAPE(1));
-    add_port(import->made, import->like, TUTTI_DTYPE_F32, HIDDEN);
+    add_port(import->made, import->like, TUTTI_DTYPE_F32, NO_AXIS);
     return import->like.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 

@@ -9,10 +9,12 @@
 
 /* In a file, the batch is an axis like any other. In a network, it is implied. This struct says which axis of the file
  * is the batch; the other axes are those of a sample, in order. */
-enum { HIDDEN = -1 };
+enum { NO_AXIS = -1 };
 struct batch_axis {
-    bool batched;
-    int axis; /* of the file; HIDDEN: a sample is the whole value (tutti_onnx_options.whole) */
+    bool batched; /* each sample has elements of its own */
+    /* Number in the file. NO_AXIS with `batched`: a sample is the whole value (tutti_onnx_options.whole); without: the
+     * value has no batch. */
+    int axis;
     /* The file's axis has `outer` times the number of samples times `rows_per_sample` elements. The tensor has
      * `rows_per_sample` rows for each sample (the operation `fold`, which merges an axis into the batch). If `outer` is
      * not 1, the sample has an axis of this size with the number `axis`. Example: [T*N*R, C] with N samples, axis 0:
@@ -203,7 +205,10 @@ int64_t import_samples(const struct import *import);
 /* Counts memory that the file has no bytes for, so that many nodes of a small file cannot take the host's memory.
  * Refuses more than 1 GiB in total, including the copies of uniform initialisers. */
 tutti_status import_count_bytes(struct import *import, size_t bytes);
-/* batch_axis.c: the batch axis of an input, or HIDDEN. */
+/* batch_axis.c: whether an axis of the file is the batch; whether a sample is the whole value. */
+bool batch_has_axis(const struct batch_axis *batch_axis);
+bool batch_is_whole(const struct batch_axis *batch_axis);
+/* The batch axis of an input; NO_AXIS: a sample is all of it. */
 int import_batch_axis(const struct import *import, const char *input);
 /* The sizes of a value as the file has them. */
 tutti_status value_sizes(

@@ -20,7 +20,8 @@ static tutti_status read_rows(const struct onnx_node *node, struct operand *x)
 {
     const tutti_status status = node_batched(node, 0, x);
     if (status != TUTTI_OK) return status;
-    if (x->batch.axis == HIDDEN ? x->shape.rank == 2 : x->shape.rank == 1 && x->batch.axis == 0 && x->batch.outer == 1)
+    if (batch_is_whole(&x->batch) ? x->shape.rank == 2
+                                  : x->shape.rank == 1 && x->batch.axis == 0 && x->batch.outer == 1)
         return TUTTI_OK;
     return node_refuse("its input must have an axis of samples and one of features");
 }
@@ -235,9 +236,9 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     int64_t count = 1, before = 1;
     for (int i = 0; i < indices.shape.rank; i++) count *= indices.shape.sizes[i];
     for (int i = 0; i < last; i++) before *= x.shape.sizes[i];
-    const bool hidden = indices.batch.axis == HIDDEN;
+    const bool whole = batch_is_whole(&indices.batch);
     const bool one_each = indices.batch.axis == 0 && count == 1 && indices.batch.rows_per_sample == 1;
-    if (indices.batch.batched && (before != 1 || !(hidden || one_each)))
+    if (indices.batch.batched && (before != 1 || !(whole || one_each)))
         return node_refuse("only a row of known numbers can have indices that depend on the samples, one for each");
     if (!indices.batch.batched) {
         if (x.batch.batched && x.batch.axis > last) return node_refuse("the batch is its last axis");
@@ -249,8 +250,8 @@ tutti_status build_array_feature_extractor(struct onnx_node *node)
     /* The result is [1, N]: the batch is the second axis. */
     const tutti_tensor row = node_reshape(node, x.tensor, &TUTTI_SHAPE(x.shape.sizes[last]));
     tutti_tensor y = node_op(node, "gather", (tutti_tensor[]) { row, indices.tensor }, 2, "axis=0");
-    y = node_reshape(node, y, hidden ? &TUTTI_SHAPE(1, count) : &TUTTI_SHAPE(1));
-    if (hidden) return node_set_output(node, y, indices.batch);
+    y = node_reshape(node, y, whole ? &TUTTI_SHAPE(1, count) : &TUTTI_SHAPE(1));
+    if (whole) return node_set_output(node, y, indices.batch);
     return node_set_output(
         node, y, (struct batch_axis) { .batched = true, .axis = 1, .rows_per_sample = 1, .outer = 1 });
 }

@@ -87,7 +87,7 @@ tutti_status build_one_hot(struct onnx_node *node)
     const int64_t asked = node_integer(node, "axis", -1), file_axis = asked < 0 ? asked + rank : asked;
     if (file_axis < 0 || file_axis >= rank) return fail(TUTTI_FORMAT, "axis %" PRId64 " does not exist", asked);
     if (x.batch.batched && x.batch.outer != 1) return node_refuse("the batch is part of an axis");
-    const bool own = x.batch.batched && x.batch.axis != HIDDEN;
+    const bool own = operand_has_batch_axis(&x);
     const int axis = (int)file_axis - (own && file_axis > x.batch.axis);
     const struct batch_axis batch_axis = batch_axis_moved(x.batch, file_axis <= x.batch.axis ? 1 : 0);
     if (x.shape.rank == 0 && !x.batch.batched) return node_refuse("its indices are one number for all samples");

@@ -60,7 +60,7 @@ static tutti_status finish(struct onnx_node *node, const struct loss *loss)
 {
     const int rank = loss->target.shape.rank;
     if (node_attribute_is(node, "reduction", "none")) return node_set_output(node, loss->losses, loss->target.batch);
-    if (loss->target.batch.axis != HIDDEN)
+    if (operand_has_batch_axis(&loss->target))
         return node_refuse("reduction is over the samples: only 'none' is read; train with a loss of Tutti");
     tutti_tensor y = sum_all(node, loss->losses, rank);
     if (!node_attribute_is(node, "reduction", "sum"))

@@ -140,7 +140,7 @@ static tutti_status add_indices(const struct onnx_node *node, const struct opera
     made = node_reshape(node, made, y);
     struct onnx_value *output = node_output(node, 1);
     node_set_type(node, 1, ONNX_INT64);
-    if (x->batch.axis != HIDDEN) {
+    if (operand_has_batch_axis(x)) {
         output->index = (struct batch_index) { channels * each, ALL_COMPONENTS };
         return node_set_output_at(node, 1, made, x->batch);
     }
@@ -162,7 +162,7 @@ tutti_status node_max_pool_indices(const struct onnx_node *node, const struct op
     if (status != TUTTI_OK) return status;
     if (y.rank < 2 || y.rank > MOST_AXES + 1 || y.rank != x->shape.rank)
         return node_refuse("its indices are of 1 to 3 axes");
-    if (x->batch.axis != HIDDEN && x->batch.rows_per_sample != 1)
+    if (operand_has_batch_axis(x) && x->batch.rows_per_sample != 1)
         return node_refuse("its indices would count rows of samples");
     const struct windows w = read_windows(node, &x->shape, &y);
     int64_t all = product(w.out, w.axes);
@@ -249,35 +249,35 @@ tutti_status build_max_unpool(struct onnx_node *node)
     tutti_status status = node_batched(node, 0, &x);
     if (status == TUTTI_OK) status = node_batched(node, 1, &indices);
     if (status != TUTTI_OK) return status;
-    const bool hidden = x.batch.axis == HIDDEN;
+    const bool whole = batch_is_whole(&x.batch);
     if (!batch_axis_equal(&x.batch, &indices.batch) ||
-        (!hidden && (x.batch.axis > 0 || x.batch.rows_per_sample != 1 || x.batch.outer != 1)) ||
-        x.shape.rank < 2 + hidden)
+        (!whole && (x.batch.axis > 0 || x.batch.rows_per_sample != 1 || x.batch.outer != 1)) ||
+        x.shape.rank < 2 + whole)
         return node_refuse("the batch must be the first axis of its inputs, which have channels after it");
     sample = x.shape;
-    if (hidden) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
-    for (int i = 0; hidden && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];
+    if (whole) sample = (tutti_shape) { .rank = x.shape.rank - 1 };
+    for (int i = 0; whole && i < sample.rank; i++) sample.sizes[i] = x.shape.sizes[i + 1];
     status = filled_shape(node, &sample, &filled);
     if (status == TUTTI_OK) status = asked_shape(node, &filled, &asked);
     if (status != TUTTI_OK) return status;
     const int64_t factor = node_input(node, 1)->index.factor;
-    if (!hidden && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
+    if (!whole && factor == product(asked.sizes, asked.rank)) filled = asked; /* MaxPool's image was this one */
     const int64_t each = product(filled.sizes, filled.rank), count = product(x.shape.sizes, x.shape.rank);
-    const int64_t samples = hidden ? x.shape.sizes[0] : 1;
+    const int64_t samples = whole ? x.shape.sizes[0] : 1;
     if (each > MOST_ELEMENTS / samples || count > MOST_ELEMENTS)
         return node_refuse("it has more than %d elements", MOST_ELEMENTS);
-    if (!hidden && factor != each && node->import->fixed_batch != 1)
+    if (!whole && factor != each && node->import->fixed_batch != 1)
         return node_refuse("its indices must be those of MaxPool, of an image of %" PRId64 " elements", each);
     const tutti_tensor zero = node_constant(node, 0);
     const tutti_tensor parts[] = { node_op(node, "expand", &zero, 1, "shape=%" PRId64, samples * each),
         node_reshape(node, indices.tensor, &TUTTI_SHAPE(count)), node_reshape(node, x.tensor, &TUTTI_SHAPE(count)) };
     tutti_tensor y = node_plain(node, "scatter_elements", parts, 3);
     tutti_shape to = filled, wanted = asked;
-    for (int i = filled.rank; hidden && i > 0; i--) {
+    for (int i = filled.rank; whole && i > 0; i--) {
         to.sizes[i] = filled.sizes[i - 1];
         wanted.sizes[i] = asked.sizes[i - 1];
     }
-    if (hidden) to.sizes[0] = wanted.sizes[0] = samples;
-    to.rank = wanted.rank += hidden;
+    if (whole) to.sizes[0] = wanted.sizes[0] = samples;
+    to.rank = wanted.rank += whole;
     return node_set_output(node, enlarge(node, node_reshape(node, y, &to), &to, &wanted), x.batch);
 }

@@ -30,21 +30,21 @@ tutti_status build_transpose(struct onnx_node *node)
 }
 
 /* Reads the sizes to which a value without a batch is expanded. *batch: the axis that becomes the batch, whose size
- * is its rows of a sample, or HIDDEN. *guessed: only a size suggests that it is the batch. */
+ * is its rows of a sample, or NO_AXIS. *guessed: only a size suggests that it is the batch. */
 static tutti_status read_expansion(const struct onnx_node *node, const struct operand *x, const struct array *asked,
     tutti_shape *to, int *batch, bool *guessed)
 {
     const int64_t samples = node->import->fixed_batch;
     const int rank = (int)asked->count > x->shape.rank ? (int)asked->count : x->shape.rank;
     *to = (tutti_shape) { .rank = rank };
-    *batch = HIDDEN;
+    *batch = NO_AXIS;
     for (int i = 0; i < rank; i++) {
         const int own = i - (rank - x->shape.rank), wanted = i - (rank - (int)asked->count);
         const int64_t size = own < 0 ? 1 : x->shape.sizes[own];
         const struct symbolic_integer more = wanted < 0 ? (struct symbolic_integer) { 1, 0 } : asked->integers[wanted];
         const bool fixed = i == 0 && samples > 1 && more.number == samples && more.batches == 0 && size == 1;
         if (more.batches || fixed) {
-            if (*batch != HIDDEN || size != 1 || (!fixed && (more.number || more.batches < 0)))
+            if (*batch != NO_AXIS || size != 1 || (!fixed && (more.number || more.batches < 0)))
                 return node_refuse("axis %d cannot be repeated for each sample", i);
             *batch = i;
             *guessed = fixed;
@@ -88,7 +88,7 @@ static tutti_status expand_fixed(struct onnx_node *node, struct operand *x, cons
         const int own = i - (to.rank - x->shape.rank);
         if (to.sizes[i] > 1 && (own < 0 || x->shape.sizes[own] == 1)) y->repeated |= 1U << i;
     }
-    if (batch == HIDDEN) return node_set_output(node, x->tensor, x->batch);
+    if (batch == NO_AXIS) return node_set_output(node, x->tensor, x->batch);
     const struct batch_axis batch_axis = {
         .batched = true, .axis = batch, .rows_per_sample = to.sizes[batch], .outer = 1
     };

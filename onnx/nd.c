@@ -17,7 +17,7 @@ struct nd {
     int k;        /* axes of the data that the indices refer to, after `shared` ones */
     int shared;   /* leading axes that data and indices have in common */
     int q;        /* axes of the indices before the last one */
-    int batch;    /* the batch's axis of the data, in the file; HIDDEN: none */
+    int batch;    /* the batch's axis of the data, in the file; NO_AXIS: none */
     int at;       /* the batch axis of indices and updates, if the indices grow with the sample */
     int64_t rows; /* in this case, rows of each sample in indices and updates */
 };
@@ -129,17 +129,17 @@ static tutti_status like(const struct onnx_node *node, struct nd *nd, int input,
 
 /* ----------------------------------------------------------------------------------------- batch indices ---- */
 
-/* The axis of the data along which the indices grow with the sample. HIDDEN: none. */
+/* The axis of the data along which the indices grow with the sample. NO_AXIS: none. */
 static int axis_of_batch_index(const struct onnx_node *node, const struct nd *nd)
 {
     const struct array *x = NULL;
     const int64_t samples = import_samples(node->import);
     const struct batch_index *index = &node_input(node, INDICES)->index;
     if (index->factor) return nd->shared + (index->component == ALL_COMPONENTS ? 0 : index->component);
-    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return HIDDEN;
+    if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return NO_AXIS;
     for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[nd->at] == samples; k++)
         if (array_is_batch_index(x, nd->at, 1, (int)k, 1)) return nd->shared + (int)k;
-    return HIDDEN;
+    return NO_AXIS;
 }
 
 /* Finds which axes are the batch, by the operands that have one. */
@@ -148,18 +148,18 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     const struct batch_axis *data = &nd->in[DATA].batch, *indices = &nd->in[INDICES].batch;
     const struct batch_axis *updates =
         nd->count == MOST && nd->in[UPDATES].batch.batched ? &nd->in[UPDATES].batch : NULL;
-    nd->at = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : HIDDEN;
-    nd->rows = indices->batched ? indices->rows_per_sample : nd->at != HIDDEN ? updates->rows_per_sample : 1;
+    nd->at = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : NO_AXIS;
+    nd->rows = indices->batched ? indices->rows_per_sample : nd->at != NO_AXIS ? updates->rows_per_sample : 1;
     nd->batch = data->batched               ? data->axis
         : updates && updates->axis >= nd->q ? updates->axis - nd->q + nd->k
-        : nd->at != HIDDEN                  ? axis_of_batch_index(node, nd)
-                                            : HIDDEN;
-    if (nd->at != HIDDEN || nd->batch < nd->shared || nd->batch >= nd->k + nd->shared) return;
+        : nd->at != NO_AXIS                 ? axis_of_batch_index(node, nd)
+                                            : NO_AXIS;
+    if (nd->at != NO_AXIS || nd->batch < nd->shared || nd->batch >= nd->k + nd->shared) return;
     /* The data has the batch, the indices are known, and no updates tell where the indices' batch is. */
     const struct array *x = NULL;
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers) return;
     const int64_t samples = import_samples(node->import);
-    for (int i = 0; i < nd->q && nd->at == HIDDEN && samples; i++) {
+    for (int i = 0; i < nd->q && nd->at == NO_AXIS && samples; i++) {
         nd->rows = x->sizes[i] / samples;
         if (x->sizes[i] % samples == 0 && nd->rows &&
             array_is_batch_index(x, i, nd->rows, nd->batch - nd->shared, data->rows_per_sample))
@@ -178,7 +178,7 @@ static tutti_tensor add(const struct onnx_node *node, const struct nd *nd, int s
 static tutti_status build_along(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
-    if (nd->at == HIDDEN) return node_refuse("its indices along the batch do not select the same part of each sample");
+    if (nd->at == NO_AXIS) return node_refuse("its indices along the batch do not select the same part of each sample");
     const int64_t factor = node_input(node, INDICES)->index.factor;
     tutti_status status = like(node, nd, DATA, nd->batch,
         x->batch.batched ? x->batch.rows_per_sample
@@ -232,7 +232,7 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
 static tutti_status build(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     bool has_batch_axis = false;
-    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1, .axis = HIDDEN };
+    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1, .axis = NO_AXIS };
     tutti_status status = read_inputs(node, nd);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < nd->count; i++) {
@@ -243,9 +243,9 @@ static tutti_status build(const struct onnx_node *node, struct nd *nd, const cha
     find_axes(node, nd);
     const bool data_shares = nd->in[DATA].batch.batched && nd->batch < nd->shared;
     if (data_shares || (nd->in[INDICES].batch.batched && nd->at < nd->shared)) return build_shared(node, nd);
-    if (nd->batch == HIDDEN && nd->count == 2) /* slices of a table */
+    if (nd->batch == NO_AXIS && nd->count == 2) /* slices of a table */
         return node_set_output(node, add(node, nd, nd->shared, NULL), batch_axis);
-    if (nd->batch == HIDDEN) return node_refuse("indices of each sample change data that is the same for all");
+    if (nd->batch == NO_AXIS) return node_refuse("indices of each sample change data that is the same for all");
     return nd->batch < nd->shared + nd->k ? build_along(node, nd, reduction) : build_outside_batch(node, nd, reduction);
 }
 

@@ -87,7 +87,7 @@ static tutti_tensor for_channels(
 static tutti_status norm_of_groups(struct onnx_node *node, const struct operand *x, int64_t groups, tutti_tensor y)
 {
     struct batch_axis batch_axis = x->batch;
-    if (batch_axis.axis == HIDDEN) {
+    if (batch_is_whole(&batch_axis)) {
         y = node_op(node, "unfold", &y, 1, "size=%" PRId64, batch_axis.rows_per_sample);
         batch_axis.rows_per_sample = 1;
     }
@@ -96,7 +96,7 @@ static tutti_status norm_of_groups(struct onnx_node *node, const struct operand 
         const tutti_status status = node_operand(node, i, &factor);
         if (status != TUTTI_OK) return status;
         if (operand_has_batch_axis(&factor)) (void)node_as_fixed(node, i, &factor);
-        if (factor.shape.rank != 1 || (factor.batch.batched && factor.batch.axis != HIDDEN))
+        if (factor.shape.rank != 1 || operand_has_batch_axis(&factor))
             return node_refuse("input %zu must be a number for each channel", i);
         const tutti_tensor number = for_channels(node, &factor, x->shape.sizes[0], groups, x->shape.rank);
         y = node_plain(node, i == 1 ? "mul" : "add", (tutti_tensor[]) { y, number }, 2);

@@ -14,24 +14,17 @@ enum { MOST_INPUTS = 8 };
 
 /* ---------------------------------------------------------------------------------------------- broadcasting ---- */
 
-/* The batch axis in a result with `rank` axes: an input may have fewer leading axes. HIDDEN: a sample is the whole
- * value. */
-static int batch_axis_in(const struct operand *x, int rank)
-{
-    return x->batch.axis == HIDDEN ? HIDDEN : x->batch.axis + rank - operand_rank(x);
-}
-
 static tutti_status common_batch_axis(
     const struct onnx_node *node, struct operand *list, size_t count, struct batch_axis *batch_axis)
 {
     int rank = 0;
-    *batch_axis = (struct batch_axis) { .axis = HIDDEN, .rows_per_sample = 1, .outer = 1 };
+    *batch_axis = (struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
     for (size_t i = 0; i < count; i++)
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
     for (size_t i = 0; i < count; i++) {
-        struct batch_axis moved = list[i].batch;
+        /* An input may have fewer leading axes than the result. */
+        const struct batch_axis moved = batch_axis_moved(list[i].batch, rank - operand_rank(&list[i]));
         if (!moved.batched) continue;
-        moved.axis = batch_axis_in(&list[i], rank);
         if (batch_axis->batched && !batch_axis_equal(batch_axis, &moved)) {
             for (size_t k = 0; k < count; k++)
                 if (list[k].batch.batched && node_as_fixed(node, k, &list[k]))
@@ -89,8 +82,7 @@ tutti_status node_broadcast(
     if (count < 1 || count > MOST_INPUTS) return node_refuse("it has %zu inputs: 1 to %d are read", count, MOST_INPUTS);
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) status = node_operand(node, i, &list[i]);
     if (status == TUTTI_OK) status = common_batch_axis(node, list, count, batch_axis);
-    if (status == TUTTI_OK && batch_axis->batched && batch_axis->axis != HIDDEN)
-        status = align(node, list, count, batch_axis);
+    if (status == TUTTI_OK && batch_has_axis(batch_axis)) status = align(node, list, count, batch_axis);
     if (status == TUTTI_OK && count > 1 && batch_axis->batched) status = spread_numbers(node, list, count);
     for (size_t i = 0; i < count; i++) tensors[i] = list[i].tensor;
     return status;
@@ -159,8 +151,7 @@ tutti_status build_tensor(struct onnx_node *node)
     int axis = -1;
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = attributes_print(node, &x, &axis, &text);
-    if (status == TUTTI_OK && axis < 0 && x.batch.batched && x.batch.axis != HIDDEN &&
-        (x.batch.axis != 0 || x.batch.outer != 1))
+    if (status == TUTTI_OK && axis < 0 && operand_has_batch_axis(&x) && (x.batch.axis != 0 || x.batch.outer != 1))
         status = node_refuse("the batch must be its first axis");
     const bool keeps = node_integer(node, "keepdims", 1) != 0;
     if (status == TUTTI_OK)
@@ -497,7 +488,7 @@ tutti_status build_reduce(struct onnx_node *node)
     if (axes == 0) return node_set_output(node, reduce_nothing(node, x.tensor), x.batch);
     if (x.batch.batched && !strcmp(node->operation, "reduce_mean") && x.shape.rank == 3 && axes == 6 && keep && floats)
         return node_set_output(node, node_plain(node, "global_average_pool", &x.tensor, 1), x.batch);
-    const unsigned before = file_axes & ((1u << (x.batch.axis == HIDDEN ? 0 : x.batch.axis)) - 1);
+    const unsigned before = file_axes & ((1u << (operand_has_batch_axis(&x) ? x.batch.axis : 0)) - 1);
     return node_set_output(node,
         floats ? reduce(node, x.tensor, node->operation, axes, keep) : reduce_integers(node, &x, axes, keep),
         batch_axis_moved(x.batch, keep ? 0 : -__builtin_popcount(before)));
@@ -517,7 +508,7 @@ tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, 
     *shape = x->shape;
     if (status == TUTTI_OK) status = operand_axis(x, asked, axis);
     if (status != TUTTI_OK || !old || *axis == x->shape.rank - 1) return status;
-    if (x->batch.batched && x->batch.axis != HIDDEN && x->batch.axis > file_axis)
+    if (operand_has_batch_axis(x) && x->batch.axis > file_axis)
         return node_refuse("before opset 13 it is over all axes from axis %d on: the batch is one", (int)file_axis);
     for (int i = *axis + 1; i < shape->rank; i++) x->shape.sizes[*axis] *= shape->sizes[i];
     x->shape.rank = *axis + 1;

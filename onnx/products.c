@@ -25,7 +25,7 @@ static tutti_status gemm_dense(
 static tutti_status match_c(
     const struct onnx_node *node, tutti_tensor *y, struct operand *c, struct batch_axis *batch_axis)
 {
-    const bool y_has_batch_axis = batch_axis->batched && batch_axis->axis != HIDDEN;
+    const bool y_has_batch_axis = batch_has_axis(batch_axis);
     struct batch_axis moved = batch_axis_moved(c->batch, 2 - operand_rank(c));
     tutti_shape shape;
     if (operand_rank(c) > 2) return node_refuse("input 2 has %d axes", operand_rank(c));
@@ -62,11 +62,10 @@ tutti_status build_gemm(struct onnx_node *node)
     if (status != TUTTI_OK) return status;
     struct batch_axis batch_axis = a.batch.batched ? a.batch : b.batch;
     tutti_tensor y;
-    const bool rows = a.batch.batched && a.batch.axis != HIDDEN;
+    const bool rows = operand_has_batch_axis(&a);
     if (rows && (b.batch.batched || a.batch.axis != 0))
         return node_refuse("only its first input may depend on the samples, along its first axis");
-    if (!rows && b.batch.batched && b.batch.axis != HIDDEN)
-        return node_refuse("its second input must not depend on the samples");
+    if (!rows && operand_has_batch_axis(&b)) return node_refuse("its second input must not depend on the samples");
     const bool direct = rows && has_c && alpha == 1 && beta == 1 && !c.batch.batched && c.shape.rank == 1 &&
         c.shape.sizes[0] == b.shape.sizes[!transposed_b];
     if (rows)
@@ -85,13 +84,13 @@ tutti_status build_gemm(struct onnx_node *node)
 /* The batch must be an axis before the matrices, and the same axis of both, counted from the last one. */
 static tutti_status check_product(const struct operand *a, const struct operand *b)
 {
-    const bool hidden = a->batch.axis == HIDDEN && b->batch.axis == HIDDEN;
-    if (a->batch.batched && b->batch.batched && !hidden &&
+    const bool whole = batch_is_whole(&a->batch) && batch_is_whole(&b->batch);
+    if (a->batch.batched && b->batch.batched && !whole &&
         (!batch_axis_equal(&a->batch, &b->batch) || a->shape.rank != b->shape.rank))
         return node_refuse("its inputs have different numbers of axes, or the batch along different axes");
     if ((a->batch.batched && a->batch.axis == operand_rank(a) - 1) ||
-        (b->batch.batched && b->batch.axis != HIDDEN && b->batch.axis >= operand_rank(b) - 2) ||
-        (a->batch.batched && a->batch.axis != HIDDEN && a->batch.axis == operand_rank(a) - 2 && b->shape.rank > 2))
+        (operand_has_batch_axis(b) && b->batch.axis >= operand_rank(b) - 2) ||
+        (operand_has_batch_axis(a) && a->batch.axis == operand_rank(a) - 2 && b->shape.rank > 2))
         return node_refuse("the batch is an axis of its matrices");
     return TUTTI_OK;
 }

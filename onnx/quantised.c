@@ -69,7 +69,7 @@ static tutti_status aligned(
     tutti_status status = node_operand(node, position, &t);
     if (status != TUTTI_OK) return status;
     *tensor = t.tensor;
-    if (t.batch.batched && t.batch.axis != HIDDEN) return node_refuse("input %zu depends on the samples", position);
+    if (operand_has_batch_axis(&t)) return node_refuse("input %zu depends on the samples", position);
     if (!array_count(t.shape.rank, t.shape.sizes, &count)) return TUTTI_NO_MEMORY;
     if (count == 1) {
         *tensor = node_reshape(node, t.tensor, &TUTTI_SHAPE(1));
@@ -306,7 +306,7 @@ tutti_status build_dynamic_quantize_linear(struct onnx_node *node)
     struct operand x;
     tutti_status status = node_batched(node, 0, &x);
     if (status != TUTTI_OK) return status;
-    if (x.batch.axis != HIDDEN) return node_refuse("its scale would depend on the other samples");
+    if (operand_has_batch_axis(&x)) return node_refuse("its scale would depend on the other samples");
     const tutti_tensor none = node_constant(node, 0), most = node_constant(node, 255);
     tutti_tensor low = node_op(node, "reduce_min", &x.tensor, 1, "keepdims=0");
     tutti_tensor high = node_op(node, "reduce_max", &x.tensor, 1, "keepdims=0");

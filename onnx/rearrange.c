@@ -183,14 +183,14 @@ tutti_status build_center_crop_pad(struct onnx_node *node)
 
 /* ------------------------------------------------------------------------------------------------------ Tile ---- */
 
-/* Reads the repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or HIDDEN; its
+/* Reads the repeats, one for each axis of the file. *batch: the axis that is repeated for each sample, or NO_AXIS; its
  * number is that of the repeats for one sample. */
 static tutti_status read_repeats(const struct onnx_node *node, const struct operand *x, int64_t *times, int *batch)
 {
     const struct array *asked = NULL;
     const int rank = operand_rank(x);
     const tutti_status status = node_array(node, 1, &asked);
-    *batch = HIDDEN;
+    *batch = NO_AXIS;
     if (status != TUTTI_OK) return status;
     if (!asked->integers || asked->count != (size_t)rank)
         return fail(TUTTI_FORMAT, "it has %zu repeats for %d axes", asked->count, rank);
@@ -199,7 +199,7 @@ static tutti_status read_repeats(const struct onnx_node *node, const struct oper
         times[i] = repeats.batches ? repeats.batches : repeats.number;
         if (!repeats.batches) continue;
         if (x->batch.batched) return node_refuse("axis %d is repeated for each sample, and its input has a batch", i);
-        if (*batch != HIDDEN || repeats.number || repeats.batches < 0)
+        if (*batch != NO_AXIS || repeats.number || repeats.batches < 0)
             return node_refuse(
                 "the repeats of axis %d are not a multiple of the number of samples, or the second one", i);
         *batch = i;
@@ -227,7 +227,7 @@ tutti_status build_tile(struct onnx_node *node)
 {
     struct operand x;
     int64_t times[TUTTI_MAX_RANK], repeats[TUTTI_MAX_RANK];
-    int batch = HIDDEN;
+    int batch = NO_AXIS;
     tutti_status status = node_operand(node, 0, &x);
     if (status == TUTTI_OK) status = read_repeats(node, &x, times, &batch);
     if (status != TUTTI_OK) return status;
@@ -247,7 +247,7 @@ tutti_status build_tile(struct onnx_node *node)
     }
     if (x.shape.rank == 0) return node_set_output(node, x.tensor, x.batch);
     x.tensor = node_op(node, "tile", &x.tensor, 1, "repeats=%s", list_print(repeats, x.shape.rank).text);
-    if (batch == HIDDEN) return node_set_output(node, x.tensor, x.batch);
+    if (batch == NO_AXIS) return node_set_output(node, x.tensor, x.batch);
     return repeated_for_samples(node, &x, batch, guessed);
 }
 

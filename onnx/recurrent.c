@@ -31,7 +31,7 @@ static tutti_status read_samples(const struct onnx_node *node, struct recurrent 
     tutti_status status = node_batched(node, X, x);
     if (status != TUTTI_OK) return status;
     if (operand_rank(x) != 3) return node_refuse("its input has %d axes, not 3", operand_rank(x));
-    if (x->batch.axis != HIDDEN) {
+    if (operand_has_batch_axis(x)) {
         if (x->batch.axis != axis || x->batch.outer != 1)
             return node_refuse(
                 "the batch is axis %d of its input, and must be axis %d: if the file has it there, say so "
@@ -58,11 +58,11 @@ static tutti_status read_state(const struct onnx_node *node, size_t position, st
     tutti_status status = node_operand(node, position, state);
     if (status != TUTTI_OK) return status;
     if (operand_rank(state) != 3) return node_refuse("input %zu has %d axes, not 3", position, operand_rank(state));
-    if (!state->batch.batched && r->x.batch.axis != HIDDEN)
+    if (!state->batch.batched && operand_has_batch_axis(&r->x))
         return node_drop_axis(node, position, axis, r->x.batch.rows_per_sample, state);
     if (!state->batch.batched) status = node_spread(node, &state->tensor);
     if (status != TUTTI_OK) return status;
-    if (r->x.batch.axis != HIDDEN)
+    if (operand_has_batch_axis(&r->x))
         return state->batch.axis == axis && state->batch.rows_per_sample == r->x.batch.rows_per_sample &&
                 state->batch.outer == 1
             ? TUTTI_OK
@@ -79,7 +79,7 @@ static tutti_status read_lengths(const struct onnx_node *node, struct recurrent 
     tutti_status status = node_operand(node, LENGTHS, lengths);
     if (status != TUTTI_OK) return status;
     if (operand_rank(lengths) != 1) return node_refuse("sequence_lens has %d axes, not 1", operand_rank(lengths));
-    if (r->x.batch.axis != HIDDEN)
+    if (operand_has_batch_axis(&r->x))
         return lengths->batch.batched ? TUTTI_OK
                                       : node_drop_axis(node, LENGTHS, 0, r->x.batch.rows_per_sample, lengths);
     if (!lengths->batch.batched) status = node_spread(node, &lengths->tensor);
@@ -155,11 +155,11 @@ static tutti_status read_inputs(const struct onnx_node *node, struct recurrent *
 static tutti_status make_output(
     const struct onnx_node *node, size_t output, const struct recurrent *r, tutti_tensor tensor, bool sequence)
 {
-    const bool batch_hidden = r->x.batch.axis == HIDDEN;
+    const bool whole = batch_is_whole(&r->x.batch);
     const int axis = r->by_samples ? 0 : sequence ? 2 : 1; /* of the batch */
     struct batch_axis batch_axis = r->x.batch;
     if (sequence) tensor = node_reshape(node, tensor, &TUTTI_SHAPE(r->steps, r->directions, r->hidden));
-    if (!batch_hidden) {
+    if (!whole) {
         batch_axis.axis = axis;
         return node_set_output_at(node, output, tensor, batch_axis);
     }

@@ -98,7 +98,7 @@ static tutti_status resolve(
 {
     const int64_t samples = node->import->fixed_batch;
     int64_t all;
-    if (batch_axis->axis == HIDDEN || to->axis >= 0) return close_target(to, each);
+    if (!batch_has_axis(batch_axis) || to->axis >= 0) return close_target(to, each);
     if (samples == 0) {
         if (to->open < 0)
             return node_refuse("no axis of the new shape is the batch: export with a symbol for the number of samples, "
@@ -174,7 +174,7 @@ static tutti_status reshape_as_asked(const struct onnx_node *node, const struct 
     int64_t each = product(x->shape.sizes, x->shape.rank);
     if (__builtin_mul_overflow(each, x->batch.batched ? x->batch.rows_per_sample : 1, &each) || each == 0)
         return node_refuse("its input has no elements, or too many");
-    if (!x->batch.batched || x->batch.axis == HIDDEN) {
+    if (!operand_has_batch_axis(x)) {
         if (to.axis >= 0) return node_refuse("the number of samples would be a size of axis %d", to.axis);
         if ((status = close_target(&to, each)) != TUTTI_OK) return status;
         tutti_shape shape = { .rank = to.rank };

@@ -29,7 +29,7 @@ static int64_t said_of(
     const struct import *import, const Onnx__ValueInfoProto *input, const tutti_shape *asked, int axis)
 {
     const tutti_onnx_options *options = import->options;
-    const int batch = import_batch_axis(import, input->name), at = axis - (batch != HIDDEN && axis > batch);
+    const int batch = import_batch_axis(import, input->name), at = axis - (batch != NO_AXIS && axis > batch);
     if (asked->rank > at) return asked->sizes[at];
     for (int i = 0; i < options->size_count; i++)
         if (options->sizes[i].name && is_axis(options->sizes[i].name, input, axis)) return options->sizes[i].size;

@@ -85,7 +85,7 @@ static bool is_batch(const struct unfolding *u, int64_t size)
         const Onnx__TypeProto *type = graph->input[i]->type;
         const Onnx__TensorShapeProto *sizes = type && type->tensor_type ? type->tensor_type->shape : NULL;
         const int batch = import_batch_axis(u->import, proto_text(graph->input[i]->name));
-        const size_t axis = batch == HIDDEN ? 0 : (size_t)batch;
+        const size_t axis = batch == NO_AXIS ? 0 : (size_t)batch;
         found |= sizes && sizes->n_dim > axis && sizes->dim[axis]->dim_value == size;
     }
     return found;
