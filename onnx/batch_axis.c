@@ -185,7 +185,7 @@ tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int
 }
 
 /* One number for each sample, taken from the first input. */
-static tutti_status add_like(struct import *import)
+static tutti_status add_per_sample(struct import *import)
 {
     tutti_network *network = import->network;
     struct onnx_value *value = import->first_input ? import_find(import, import->first_input->name) : NULL;
@@ -197,7 +197,7 @@ static tutti_status add_like(struct import *import)
     if (status != TUTTI_OK) return status;
     if (shape.rank > 1) x = tutti_reshape(network, x, TUTTI_SHAPE(-1));
     if (shape.rank > 0) x = tutti_op(network, "slice", &x, 1, "axes=0 starts=0 ends=1");
-    import->like = x;
+    import->per_sample = x;
     return x.id < 0 ? tutti_network_status(network) : TUTTI_OK;
 }
 
@@ -205,9 +205,9 @@ static tutti_status add_like(struct import *import)
 tutti_status node_spread(const struct onnx_node *node, tutti_tensor *tensor)
 {
     struct import *import = node->import;
-    const tutti_status status = import->like.id < 0 ? add_like(import) : TUTTI_OK;
+    const tutti_status status = import->per_sample.id < 0 ? add_per_sample(import) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    *tensor = node_plain(node, "where", (tutti_tensor[]) { import->like, *tensor, *tensor }, 3);
+    *tensor = node_plain(node, "where", (tutti_tensor[]) { import->per_sample, *tensor, *tensor }, 3);
     return tensor->id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
@@ -289,17 +289,18 @@ tutti_status node_drop_axis(const struct onnx_node *node, size_t position, int a
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
-tutti_status node_like(const struct onnx_node *node, size_t position, const struct operand *like, struct operand *x)
+tutti_status node_match_batch(
+    const struct onnx_node *node, size_t position, const struct operand *other, struct operand *x)
 {
     tutti_status status = TUTTI_OK;
-    if (like->batch.outer != 1 || like->batch.rows_per_sample != 1 || x->shape.rank != operand_rank(like))
+    if (other->batch.outer != 1 || other->batch.rows_per_sample != 1 || x->shape.rank != operand_rank(other))
         return node_refuse("input %zu does not depend on the samples, and others do", position);
-    if (operand_has_batch_axis(like)) status = node_drop_axis(node, position, like->batch.axis, 1, x);
-    x->batch = like->batch;
+    if (operand_has_batch_axis(other)) status = node_drop_axis(node, position, other->batch.axis, 1, x);
+    x->batch = other->batch;
     return status == TUTTI_OK ? node_spread_operand(node, x) : status;
 }
 
-tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *x)
+tutti_status node_equal_parts_as_batch(const struct onnx_node *node, size_t position, struct operand *x)
 {
     const struct array *array = NULL;
     int64_t factor = 0;
@@ -309,6 +310,6 @@ tutti_status node_initial_state(const struct onnx_node *node, size_t position, s
     if (!value || (!value->stored && !value->array) || !equal_parts_are_one(node->import, value)) return TUTTI_OK;
     tutti_status status = node_array(node, position, &array);
     if (status != TUTTI_OK || !array_is_linear(array, 0, &factor) || factor) return status;
-    const struct operand like = { .shape.rank = x->shape.rank - 1, .batch = { true, 0, 1, 1 } };
-    return node_like(node, position, &like, x);
+    const struct operand other = { .shape.rank = x->shape.rank - 1, .batch = { true, 0, 1, 1 } };
+    return node_match_batch(node, position, &other, x);
 }

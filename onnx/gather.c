@@ -159,15 +159,15 @@ static tutti_status match_inputs(
     const struct onnx_node *node, int count, struct operand *inputs, const struct batch_axis *batch_axis)
 {
     tutti_status status = TUTTI_OK;
-    const struct operand *like = inputs;
+    const struct operand *batched = inputs;
     if (!batch_has_axis(batch_axis)) return TUTTI_OK;
-    while (!like->batch.batched) like++;
+    while (!batched->batch.batched) batched++;
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         if (inputs[i].batch.batched && !batch_axis_equal(&inputs[i].batch, batch_axis))
             return node_refuse("the batch is another axis of input %d", i);
         if (inputs[i].batch.batched) continue;
         status = node_operand(node, (size_t)i, &inputs[i]);
-        if (status == TUTTI_OK) status = node_like(node, (size_t)i, like, &inputs[i]);
+        if (status == TUTTI_OK) status = node_match_batch(node, (size_t)i, batched, &inputs[i]);
     }
     return status;
 }

@@ -476,9 +476,9 @@ done:
 /* A network computes something for each sample, also if the file has nothing but constants. */
 static tutti_status add_sample(struct import *import)
 {
-    import->like = tutti_input(import->network, "sample", TUTTI_SHAPE(1));
-    add_port(import->made, import->like, TUTTI_DTYPE_F32, NO_AXIS);
-    return import->like.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
+    import->per_sample = tutti_input(import->network, "sample", TUTTI_SHAPE(1));
+    add_port(import->made, import->per_sample, TUTTI_DTYPE_F32, NO_AXIS);
+    return import->per_sample.id < 0 ? tutti_network_status(import->network) : TUTTI_OK;
 }
 
 static tutti_status add_inputs(struct import *import, const tutti_shape *asked)
@@ -747,7 +747,7 @@ tutti_status tutti_import_onnx(
 {
     tutti_onnx_options read;
     tutti_onnx known = { 0 };
-    struct import import = { .made = &known, .options = &read, .like = { -1 } };
+    struct import import = { .made = &known, .options = &read, .per_sample = { -1 } };
     Onnx__ModelProto *model = NULL;
     tutti_status status = RESULT_WRITE(made, &known, tutti_onnx);
     if (status == TUTTI_OK) status = OPTIONS_READ(&read, options, tutti_onnx_options);

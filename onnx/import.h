@@ -123,7 +123,7 @@ struct import {
     const Onnx__ValueInfoProto *first_input; /* first input whose values are not known; NULL: not found yet */
     bool uses_placeholder_batch;             /* arrays were computed for PLACEHOLDER_BATCH samples */
     struct constant_index constant_index;    /* of the node at hand */
-    tutti_tensor like;                       /* one number for each sample; id < 0: no node has needed it yet */
+    tutti_tensor per_sample;                 /* one number for each sample; id < 0: no node has needed it yet */
     struct onnx_value *values;
     size_t value_count;
     size_t training_norms;     /* batch normalisations with training_mode 1 */

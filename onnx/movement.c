@@ -162,7 +162,8 @@ tutti_status build_concat(struct onnx_node *node)
     for (size_t i = 0; i < node->proto->n_input; i++) {
         if (is_empty(node, i)) continue;
         status = node_operand(node, i, &x);
-        if (status == TUTTI_OK && first.batch.batched && !x.batch.batched) status = node_like(node, i, &first, &x);
+        if (status == TUTTI_OK && first.batch.batched && !x.batch.batched)
+            status = node_match_batch(node, i, &first, &x);
         if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "axis", 1), &axis);
         if (status != TUTTI_OK) return status;
         if (!batch_axis_equal(&x.batch, &first.batch)) return node_refuse("the batch is another axis of input %zu", i);
@@ -193,7 +194,7 @@ tutti_status build_split(struct onnx_node *node)
     int64_t sizes[64], start = 0;
     const size_t outputs = node->proto->n_output;
     tutti_status status = node_operand(node, 0, &x);
-    if (status == TUTTI_OK && node_integer(node, "axis", 0)) status = node_initial_state(node, 0, &x);
+    if (status == TUTTI_OK && node_integer(node, "axis", 0)) status = node_equal_parts_as_batch(node, 0, &x);
     if (status == TUTTI_OK) status = operand_axis(&x, node_integer(node, "axis", 0), &axis);
     if (status == TUTTI_OK) status = node_list_or_attribute(node, "split", 1, sizes, 64, &count);
     if (status != TUTTI_OK) return status;

@@ -13,13 +13,13 @@ enum { DATA, INDICES, UPDATES, MOST };
 
 struct nd {
     struct operand in[MOST];
-    int count;    /* of inputs */
-    int k;        /* axes of the data that the indices refer to, after `shared` ones */
-    int shared;   /* leading axes that data and indices have in common */
-    int q;        /* axes of the indices before the last one */
-    int batch;    /* the batch's axis of the data, in the file; NO_AXIS: none */
-    int at;       /* the batch axis of indices and updates, if the indices grow with the sample */
-    int64_t rows; /* in this case, rows of each sample in indices and updates */
+    int count;          /* of inputs */
+    int k;              /* axes of the data that the indices refer to, after `shared` ones */
+    int shared;         /* leading axes that data and indices have in common */
+    int q;              /* axes of the indices before the last one */
+    int data_axis;      /* in the file, the batch axis of the data, or of what ScatterND makes of it; or NO_AXIS */
+    int index_axis;     /* the batch axis of indices and updates; or NO_AXIS */
+    int64_t index_rows; /* rows of each sample along it */
 };
 
 static tutti_status read_inputs(const struct onnx_node *node, struct nd *nd)
@@ -55,10 +55,10 @@ static tutti_status known_indices(const struct onnx_node *node, struct nd *nd, i
     const struct array *x = NULL;
     const tutti_status status = node_array(node, INDICES, &x);
     if (status != TUTTI_OK) return status;
-    if (!x->integers || samples == 0 || x->sizes[nd->at] != samples * nd->rows ||
-        !array_is_batch_index(x, nd->at, nd->rows, nd->batch - nd->shared, rows_of_data))
+    if (!x->integers || samples == 0 || x->sizes[nd->index_axis] != samples * nd->index_rows ||
+        !array_is_batch_index(x, nd->index_axis, nd->index_rows, nd->data_axis - nd->shared, rows_of_data))
         return node_refuse("its indices do not tell the same part of each sample");
-    indices->tensor = node_first_sample(node, x, nd->at, nd->rows);
+    indices->tensor = node_first_sample(node, x, nd->index_axis, nd->index_rows);
     return indices->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
@@ -67,14 +67,15 @@ static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd
 {
     struct operand *indices = &nd->in[INDICES];
     const struct batch_index *index = &node_input(node, INDICES)->index;
-    const int component = nd->batch - nd->shared;
+    const int component = nd->data_axis - nd->shared;
     const bool grows = index->factor == rows_of_data &&
         (index->component == component || (index->component == ALL_COMPONENTS && nd->k == 1));
-    if (indices->batch.axis != nd->at || indices->batch.rows_per_sample != nd->rows)
+    if (indices->batch.axis != nd->index_axis || indices->batch.rows_per_sample != nd->index_rows)
         return node_refuse("the batch is another axis of its indices");
     if (!grows && (index->factor || node->import->fixed_batch != 1 || rows_of_data != 1))
         return node_refuse("its indices along the batch must grow with the sample");
-    if (nd->rows > 1) indices->tensor = node_with_rows(node, indices->tensor, &indices->shape, nd->at, nd->rows);
+    if (nd->index_rows > 1)
+        indices->tensor = node_with_rows(node, indices->tensor, &indices->shape, nd->index_axis, nd->index_rows);
     return TUTTI_OK;
 }
 
@@ -84,12 +85,12 @@ static tutti_status computed_indices(const struct onnx_node *node, struct nd *nd
 static tutti_status with_axis(const struct onnx_node *node, const struct nd *nd, struct operand *x)
 {
     if (x->shape.rank + 1 >= TUTTI_MAX_RANK) return node_refuse("its data has too many axes");
-    x->tensor = node_with_rows(node, x->tensor, &x->shape, nd->batch, x->batch.rows_per_sample);
+    x->tensor = node_with_rows(node, x->tensor, &x->shape, nd->data_axis, x->batch.rows_per_sample);
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
 /* Reads a known input with several rows of each sample along its first axis, which must be the same for each sample. */
-static tutti_status like_rows(const struct onnx_node *node, int input, int64_t rows, struct operand *x)
+static tutti_status match_rows(const struct onnx_node *node, int input, int64_t rows, struct operand *x)
 {
     const struct array *array = NULL;
     const int64_t samples = import_samples(node->import);
@@ -114,7 +115,7 @@ static tutti_status like_rows(const struct onnx_node *node, int input, int64_t r
 }
 
 /* An input without a batch is the same for each sample. */
-static tutti_status like(const struct onnx_node *node, struct nd *nd, int input, int axis, int64_t rows)
+static tutti_status match_batch(const struct onnx_node *node, struct nd *nd, int input, int axis, int64_t rows)
 {
     struct operand *x = &nd->in[input];
     struct operand other = { .batch = { .batched = true, .axis = axis, .rows_per_sample = rows, .outer = 1 } };
@@ -122,9 +123,9 @@ static tutti_status like(const struct onnx_node *node, struct nd *nd, int input,
         return x->batch.axis == axis && x->batch.rows_per_sample == rows
             ? TUTTI_OK
             : node_refuse("the batch is another axis of input %d", input);
-    if (rows > 1 && axis == 0) return like_rows(node, input, rows, x);
+    if (rows > 1 && axis == 0) return match_rows(node, input, rows, x);
     other.shape.rank = x->shape.rank - 1;
-    return node_like(node, (size_t)input, &other, x);
+    return node_match_batch(node, (size_t)input, &other, x);
 }
 
 /* ----------------------------------------------------------------------------------------- batch indices ---- */
@@ -137,8 +138,8 @@ static int axis_of_batch_index(const struct onnx_node *node, const struct nd *nd
     const struct batch_index *index = &node_input(node, INDICES)->index;
     if (index->factor) return nd->shared + (index->component == ALL_COMPONENTS ? 0 : index->component);
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers || samples == 0) return NO_AXIS;
-    for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[nd->at] == samples; k++)
-        if (array_is_batch_index(x, nd->at, 1, (int)k, 1)) return nd->shared + (int)k;
+    for (int64_t k = 0; k < x->sizes[x->rank - 1] && x->sizes[nd->index_axis] == samples; k++)
+        if (array_is_batch_index(x, nd->index_axis, 1, (int)k, 1)) return nd->shared + (int)k;
     return NO_AXIS;
 }
 
@@ -148,22 +149,24 @@ static void find_axes(const struct onnx_node *node, struct nd *nd)
     const struct batch_axis *data = &nd->in[DATA].batch, *indices = &nd->in[INDICES].batch;
     const struct batch_axis *updates =
         nd->count == MOST && nd->in[UPDATES].batch.batched ? &nd->in[UPDATES].batch : NULL;
-    nd->at = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : NO_AXIS;
-    nd->rows = indices->batched ? indices->rows_per_sample : nd->at != NO_AXIS ? updates->rows_per_sample : 1;
-    nd->batch = data->batched               ? data->axis
+    nd->index_axis = indices->batched ? indices->axis : updates && updates->axis < nd->q ? updates->axis : NO_AXIS;
+    nd->index_rows = indices->batched ? indices->rows_per_sample
+        : nd->index_axis != NO_AXIS   ? updates->rows_per_sample
+                                      : 1;
+    nd->data_axis = data->batched           ? data->axis
         : updates && updates->axis >= nd->q ? updates->axis - nd->q + nd->k
-        : nd->at != NO_AXIS                 ? axis_of_batch_index(node, nd)
+        : nd->index_axis != NO_AXIS         ? axis_of_batch_index(node, nd)
                                             : NO_AXIS;
-    if (nd->at != NO_AXIS || nd->batch < nd->shared || nd->batch >= nd->k + nd->shared) return;
+    if (nd->index_axis != NO_AXIS || nd->data_axis < nd->shared || nd->data_axis >= nd->k + nd->shared) return;
     /* The data has the batch, the indices are known, and no updates tell where the indices' batch is. */
     const struct array *x = NULL;
     if (node_array(node, INDICES, &x) != TUTTI_OK || !x->integers) return;
     const int64_t samples = import_samples(node->import);
-    for (int i = 0; i < nd->q && nd->at == NO_AXIS && samples; i++) {
-        nd->rows = x->sizes[i] / samples;
-        if (x->sizes[i] % samples == 0 && nd->rows &&
-            array_is_batch_index(x, i, nd->rows, nd->batch - nd->shared, data->rows_per_sample))
-            nd->at = i;
+    for (int i = 0; i < nd->q && nd->index_axis == NO_AXIS && samples; i++) {
+        nd->index_rows = x->sizes[i] / samples;
+        if (x->sizes[i] % samples == 0 && nd->index_rows &&
+            array_is_batch_index(x, i, nd->index_rows, nd->data_axis - nd->shared, data->rows_per_sample))
+            nd->index_axis = i;
     }
 }
 
@@ -178,9 +181,10 @@ static tutti_tensor add(const struct onnx_node *node, const struct nd *nd, int s
 static tutti_status build_along(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     struct operand *x = &nd->in[DATA], *updates = &nd->in[UPDATES];
-    if (nd->at == NO_AXIS) return node_refuse("its indices along the batch do not select the same part of each sample");
+    if (nd->index_axis == NO_AXIS)
+        return node_refuse("its indices along the batch do not select the same part of each sample");
     const int64_t factor = node_input(node, INDICES)->index.factor;
-    tutti_status status = like(node, nd, DATA, nd->batch,
+    tutti_status status = match_batch(node, nd, DATA, nd->data_axis,
         x->batch.batched ? x->batch.rows_per_sample
             : factor > 1 ? factor
                          : 1);
@@ -188,16 +192,17 @@ static tutti_status build_along(const struct onnx_node *node, struct nd *nd, con
     if (status == TUTTI_OK)
         status =
             (nd->in[INDICES].batch.batched ? computed_indices : known_indices)(node, nd, batch_axis.rows_per_sample);
-    if (status == TUTTI_OK && nd->count == MOST) status = like(node, nd, UPDATES, nd->at, nd->rows);
+    if (status == TUTTI_OK && nd->count == MOST)
+        status = match_batch(node, nd, UPDATES, nd->index_axis, nd->index_rows);
     if (status == TUTTI_OK) status = with_axis(node, nd, x);
     if (status != TUTTI_OK) return status;
-    if (nd->count == MOST && nd->rows > 1)
-        updates->tensor = node_with_rows(node, updates->tensor, &updates->shape, nd->at, nd->rows);
+    if (nd->count == MOST && nd->index_rows > 1)
+        updates->tensor = node_with_rows(node, updates->tensor, &updates->shape, nd->index_axis, nd->index_rows);
     tutti_tensor y = add(node, nd, nd->shared, reduction);
-    if (nd->count == MOST) return node_set_output(node, node_without_rows(node, y, nd->batch), batch_axis);
-    if (nd->rows > 1) y = node_without_rows(node, y, nd->at);
-    return node_set_output(
-        node, y, (struct batch_axis) { .batched = true, .axis = nd->at, .rows_per_sample = nd->rows, .outer = 1 });
+    if (nd->count == MOST) return node_set_output(node, node_without_rows(node, y, nd->data_axis), batch_axis);
+    if (nd->index_rows > 1) y = node_without_rows(node, y, nd->index_axis);
+    return node_set_output(node, y,
+        (struct batch_axis) { .batched = true, .axis = nd->index_axis, .rows_per_sample = nd->index_rows, .outer = 1 });
 }
 
 /* The batch is an axis of the slices. */
@@ -207,8 +212,8 @@ static tutti_status build_outside_batch(const struct onnx_node *node, struct nd 
     if (nd->in[INDICES].batch.batched) return node_refuse("its indices, and slices of its data, depend on the samples");
     const int moved = nd->q - nd->k - nd->shared;
     const int64_t rows = x->batch.batched ? x->batch.rows_per_sample : updates->batch.rows_per_sample;
-    tutti_status status = like(node, nd, DATA, nd->batch, rows);
-    if (status == TUTTI_OK && nd->count == MOST) status = like(node, nd, UPDATES, nd->batch + moved, rows);
+    tutti_status status = match_batch(node, nd, DATA, nd->data_axis, rows);
+    if (status == TUTTI_OK && nd->count == MOST) status = match_batch(node, nd, UPDATES, nd->data_axis + moved, rows);
     if (status != TUTTI_OK) return status;
     return node_set_output(
         node, add(node, nd, nd->shared, reduction), batch_axis_moved(x->batch, nd->count == MOST ? 0 : moved));
@@ -223,9 +228,9 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
         return node_refuse("rows of samples lie after another axis");
     if (node_input(node, INDICES)->index.factor)
         return node_refuse("its indices grow with the sample, and the batch is one of its batch_dims");
-    tutti_status status = like(node, nd, DATA, batch_axis.axis, batch_axis.rows_per_sample);
+    tutti_status status = match_batch(node, nd, DATA, batch_axis.axis, batch_axis.rows_per_sample);
     if (status == TUTTI_OK && !indices->batch.batched) status = node_operand(node, INDICES, indices);
-    if (status == TUTTI_OK) status = like(node, nd, INDICES, batch_axis.axis, batch_axis.rows_per_sample);
+    if (status == TUTTI_OK) status = match_batch(node, nd, INDICES, batch_axis.axis, batch_axis.rows_per_sample);
     return status == TUTTI_OK ? node_set_output(node, add(node, nd, nd->shared - 1, NULL), batch_axis) : status;
 }
 
@@ -241,12 +246,13 @@ static tutti_status build(const struct onnx_node *node, struct nd *nd, const cha
     }
     if (!has_batch_axis) return node_set_output(node, add(node, nd, nd->shared, reduction), batch_axis);
     find_axes(node, nd);
-    const bool data_shares = nd->in[DATA].batch.batched && nd->batch < nd->shared;
-    if (data_shares || (nd->in[INDICES].batch.batched && nd->at < nd->shared)) return build_shared(node, nd);
-    if (nd->batch == NO_AXIS && nd->count == 2) /* slices of a table */
+    const bool data_shares = nd->in[DATA].batch.batched && nd->data_axis < nd->shared;
+    if (data_shares || (nd->in[INDICES].batch.batched && nd->index_axis < nd->shared)) return build_shared(node, nd);
+    if (nd->data_axis == NO_AXIS && nd->count == 2) /* slices of a table */
         return node_set_output(node, add(node, nd, nd->shared, NULL), batch_axis);
-    if (nd->batch == NO_AXIS) return node_refuse("indices of each sample change data that is the same for all");
-    return nd->batch < nd->shared + nd->k ? build_along(node, nd, reduction) : build_outside_batch(node, nd, reduction);
+    if (nd->data_axis == NO_AXIS) return node_refuse("indices of each sample change data that is the same for all");
+    return nd->data_axis < nd->shared + nd->k ? build_along(node, nd, reduction)
+                                              : build_outside_batch(node, nd, reduction);
 }
 
 tutti_status build_gather_nd(struct onnx_node *node)

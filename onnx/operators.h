@@ -49,9 +49,9 @@ tutti_status node_drop_axis(
 /* Refuses a parameter that has `size` parts along an axis that is the batch: they train apart, even if they are equal.
  * Where the file does not tell parameters from constants, a warning says that they are one. */
 tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size);
-/* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it,
- * as the initial state of a cell does. Other operands stay as they are. */
-tutti_status node_initial_state(const struct onnx_node *node, size_t position, struct operand *operand);
+/* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it, as
+ * initial states of cells have that are unrolled into Gemm and Split. Other operands stay as they are. */
+tutti_status node_equal_parts_as_batch(const struct onnx_node *node, size_t position, struct operand *operand);
 /* If only its size suggested that the first axis of an input is the batch: reads the input as a value without a
  * batch. False: the batch is certain, or there is none. */
 bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand *operand);
@@ -61,8 +61,8 @@ tutti_tensor node_with_rows(const struct onnx_node *node, tutti_tensor x, tutti_
 /* Reverses node_with_rows(). */
 tutti_tensor node_without_rows(const struct onnx_node *node, tutti_tensor x, int axis);
 /* Gives an operand without a batch the batch axis of another one. */
-tutti_status node_like(
-    const struct onnx_node *node, size_t position, const struct operand *like, struct operand *operand);
+tutti_status node_match_batch(
+    const struct onnx_node *node, size_t position, const struct operand *other, struct operand *operand);
 
 /* repeats.c: whether a value without a batch has equal parts along an axis, and keeps them in training. False for
  * every initialiser of the file. */

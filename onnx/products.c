@@ -58,7 +58,7 @@ tutti_status build_gemm(struct onnx_node *node)
     if (status == TUTTI_OK && has_c) status = node_operand(node, 2, &c);
     if (status != TUTTI_OK) return status;
     if (operand_rank(&a) != 2 || operand_rank(&b) != 2) return node_refuse("its inputs must be matrices");
-    if (!transposed_a && !b.batch.batched) status = node_initial_state(node, 0, &a);
+    if (!transposed_a && !b.batch.batched) status = node_equal_parts_as_batch(node, 0, &a);
     if (status != TUTTI_OK) return status;
     struct batch_axis batch_axis = a.batch.batched ? a.batch : b.batch;
     tutti_tensor y;

@@ -16,7 +16,7 @@ bool value_repeats_along(const struct import *import, struct onnx_value *value, 
 
 /* Bits of the axes of a result of `rank` axes along which an input has the same part: broadcasting repeats it there, or
  * the input repeats itself. */
-static unsigned alike(const struct onnx_node *node, size_t position, int rank)
+static unsigned input_repeats(const struct onnx_node *node, size_t position, int rank)
 {
     struct onnx_value *value = node_input(node, position);
     tutti_shape shape = { 0 };
@@ -31,7 +31,7 @@ static unsigned alike(const struct onnx_node *node, size_t position, int rank)
 }
 
 /* Returns the bits for a product of matrices [..., rows, inner] and [..., inner, columns]. */
-static unsigned of_product(const struct onnx_node *node, int rank)
+static unsigned product_repeats(const struct onnx_node *node, int rank)
 {
     tutti_shape first = { 0 }, second = { 0 };
     const struct onnx_value *a = node_input(node, 0), *b = node_input(node, 1);
@@ -39,11 +39,11 @@ static unsigned of_product(const struct onnx_node *node, int rank)
         value_shape(node->import, b, &second) != TUTTI_OK || first.rank < 2 || second.rank < 2)
         return 0;
     const unsigned matrix = 3u << (rank - 2), rows = 1u << (rank - 2);
-    return alike(node, 0, rank) & (alike(node, 1, rank) | matrix) & (~matrix | rows);
+    return input_repeats(node, 0, rank) & (input_repeats(node, 1, rank) | matrix) & (~matrix | rows);
 }
 
 /* Axes that are inserted or removed have the size 1. */
-static unsigned of_squeezed(const struct onnx_node *node, int rank, bool insert)
+static unsigned squeezed_repeats(const struct onnx_node *node, int rank, bool insert)
 {
     int64_t axes[TUTTI_MAX_RANK];
     int count = 0;
@@ -62,7 +62,7 @@ static unsigned of_squeezed(const struct onnx_node *node, int rank, bool insert)
     return bits;
 }
 
-static unsigned of_transposed(const struct onnx_node *node, int rank)
+static unsigned transposed_repeats(const struct onnx_node *node, int rank)
 {
     size_t count = 0;
     unsigned bits = 0;
@@ -82,21 +82,21 @@ static bool drops(const struct onnx_node *node)
 }
 
 /* Bits of all axes of the result along which its parts are equal. */
-static unsigned of_result(const struct onnx_node *node, int rank)
+static unsigned result_repeats(const struct onnx_node *node, int rank)
 {
     static const char *const first_alone[] = { "Identity", "Slice", "Cast", "Dropout", "Clip", "Gelu", NULL };
     static const char *const broadcast[] = { "Div", "Pow", "Max", "Min", NULL };
     const char *type = node->proto->op_type;
     unsigned bits = ~0u;
     if (drops(node)) return 0; /* its parts differ in training */
-    if (type_is_among(type, first_alone)) return alike(node, 0, rank);
-    if (!strcmp(type, "MatMul") && rank >= 2) return of_product(node, rank);
+    if (type_is_among(type, first_alone)) return input_repeats(node, 0, rank);
+    if (!strcmp(type, "MatMul") && rank >= 2) return product_repeats(node, rank);
     if (!strcmp(type, "Gemm") && !node_integer(node, "transA", 0))
-        return alike(node, 0, rank) & alike(node, 2, rank) & 1;
-    if (!strcmp(type, "Transpose")) return of_transposed(node, rank);
-    if (!strcmp(type, "Squeeze") || !strcmp(type, "Unsqueeze")) return of_squeezed(node, rank, *type == 'U');
+        return input_repeats(node, 0, rank) & input_repeats(node, 2, rank) & 1;
+    if (!strcmp(type, "Transpose")) return transposed_repeats(node, rank);
+    if (!strcmp(type, "Squeeze") || !strcmp(type, "Unsqueeze")) return squeezed_repeats(node, rank, *type == 'U');
     if (!node->broadcasts && !type_is_among(type, broadcast)) return 0;
-    for (size_t i = 0; i < node->proto->n_input; i++) bits &= alike(node, i, rank);
+    for (size_t i = 0; i < node->proto->n_input; i++) bits &= input_repeats(node, i, rank);
     return bits;
 }
 
@@ -106,7 +106,7 @@ void node_find_repeats(const struct onnx_node *node)
     tutti_shape shape = { 0 };
     if (!y || y->batch.batched || y->tensor.id < 0 || y->array || y->stored || y->repeated) return;
     if (value_shape(node->import, y, &shape) != TUTTI_OK) return;
-    const unsigned bits = of_result(node, shape.rank);
+    const unsigned bits = result_repeats(node, shape.rank);
     for (int i = 0; i < shape.rank; i++)
         if (shape.sizes[i] > 1) y->repeated |= bits & 1u << i;
 }
