@@ -17,7 +17,7 @@ tutti_status build_transpose(struct onnx_node *node)
     if (perm && count != (size_t)rank) return fail(TUTTI_FORMAT, "perm needs %d numbers", rank);
     if (perm && (status = axes_read(perm, rank, rank, &bits)) != TUTTI_OK) return status;
     for (int i = 0; i < rank; i++) {
-        const int64_t from = perm ? perm[i] : rank - 1 - i;
+        const int64_t from = !perm ? rank - 1 - i : perm[i] < 0 ? perm[i] + rank : perm[i];
         const bool is_batch = x.batch.batched && from == x.batch.axis;
         if (is_batch) batch_axis.axis = i;
         if (is_batch && x.batch.outer == 1) continue;

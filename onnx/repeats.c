@@ -69,8 +69,10 @@ static unsigned transposed_repeats(const struct onnx_node *node, int rank)
     struct onnx_value *x = node_input(node, 0);
     const int64_t *order = node_integers(node, "perm", &count);
     if (order && count != (size_t)rank) return 0;
-    for (int i = 0; i < rank; i++)
-        if (value_repeats_along(node->import, x, order ? (int)order[i] : rank - 1 - i)) bits |= 1u << i;
+    for (int i = 0; i < rank; i++) {
+        const int from = order ? (int)order[i] : rank - 1 - i;
+        if (value_repeats_along(node->import, x, from < 0 ? from + rank : from)) bits |= 1u << i;
+    }
     return bits;
 }
 
