@@ -31,12 +31,12 @@ struct onnx_operator {
     enum batch_index_rule index_rule;
     const char *domain; /* NULL: ONNX's own */
 };
-/* Copies the line of an operator: one of the table, or one that follows from an operation. False: Tutti does not have
- * it. */
+/* operators.c: copies the line of an operator: one of the table, or one that follows from an operation. False: Tutti
+ * does not have it. */
 bool operator_find(const char *name, struct onnx_operator *row);
 
-/* Reshapes inputs so that Tutti broadcasts them as ONNX does, where the batch is an axis like any other. *batch_axis:
- * that of the result. */
+/* pointwise.c: reshapes inputs so that Tutti broadcasts them as ONNX does, where the batch is an axis like any other.
+ * *batch_axis: that of the result. */
 tutti_status node_broadcast(
     const struct onnx_node *node, tutti_tensor *tensors, size_t count, struct batch_axis *batch_axis);
 
@@ -81,23 +81,34 @@ tutti_tensor node_first_sample(const struct onnx_node *node, const struct array 
 tutti_status batch_index_check(const struct onnx_node *node, enum batch_index_rule rule);
 tutti_status batch_index_finish(const struct onnx_node *node, enum batch_index_rule rule);
 
-/* movement.c: removes the axis from `one`, a single element of x along it. */
-tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
-
+/* shapes.c, constants.c, arithmetic.c, evaluate.c, evaluate_lines.c: constant folding, of numbers that are known when
+ * the file is read. */
+node_function build_shape, build_size; /* shapes.c */
+node_function build_constant, build_constant_of_shape, evaluate_constant_of_shape, build_eye_like, build_range,
+    build_non_zero, build_if; /* constants.c */
+node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast,
+    evaluate_reduce;                   /* arithmetic.c */
+bool arithmetic_has(const char *name); /* whether evaluate_arithmetic() computes the operator */
+node_function evaluate_gather, evaluate_flatten, evaluate_concat, evaluate_slice, evaluate_transpose, evaluate_expand,
+    evaluate_reshape, evaluate_squeeze, evaluate_range; /* evaluate.c */
+node_function evaluate_arg, evaluate_cumsum, evaluate_trilu, evaluate_tile, evaluate_split,
+    evaluate_pad; /* evaluate_lines.c */
 /* constants.c: a tensor with this number everywhere. One of the sizes can be a multiple of the number of samples: rows
  * of each sample. */
 tutti_status node_filled(const struct onnx_node *node, const struct symbolic_integer *sizes, size_t rank, float number,
     struct operand *filled);
 
-/* shapes.c, constants.c, evaluate.c: constant folding, of numbers that are known when the file is read. */
-node_function build_shape, build_size, build_constant, build_constant_of_shape, evaluate_constant_of_shape;
-bool arithmetic_has(const char *name); /* whether evaluate_arithmetic() computes the operator */
-node_function evaluate_arithmetic, evaluate_where, evaluate_clip, evaluate_is_inf, evaluate_cast,
-    evaluate_reduce; /* arithmetic.c */
-node_function evaluate_arg, evaluate_cumsum, evaluate_trilu, evaluate_tile, evaluate_split,
-    evaluate_pad; /* evaluate_lines.c */
-node_function evaluate_gather, evaluate_flatten, evaluate_concat, evaluate_slice, evaluate_transpose, evaluate_expand,
-    evaluate_reshape, evaluate_squeeze, evaluate_range;
+/* pointwise.c: element by element, and along axes. */
+node_function build_pointwise, build_tensor, build_where, build_is_inf, build_selu, build_many, build_shrink,
+    build_clip, build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_div, build_dropout,
+    build_identity, build_reduce, build_softmax;
+/* The input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13, all axes from this one on become one;
+ * node_set_softmax_output() gives the result its `shape` back. */
+tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, tutti_shape *shape, int *axis);
+tutti_status node_set_softmax_output(
+    const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
+/* x - max - log(sum(exp(x - max))), along an axis of a sample. */
+tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis);
 
 /* windows.c: convolutions and poolings. */
 node_function build_conv, build_pool, build_global_pool, build_col2im;
@@ -110,10 +121,12 @@ tutti_status node_conv(const struct onnx_node *node, const char *operation, cons
 tutti_status node_conv_unbatched(const struct onnx_node *node, const struct operand *x);
 
 /* max_pool.c: adds the indices of MaxPool. x: from node_batch_first(); `pooled`: the result of MaxPool. */
-node_function build_max_unpool;
 tutti_status node_max_pool_indices(const struct onnx_node *node, const struct operand *x, tutti_tensor pooled);
+node_function build_max_unpool;
 
 node_function build_batch_normalization; /* batch_norm.c */
+node_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
+    build_mean_variance_normalization; /* normalise.c */
 
 /* products.c. node_matmul(): b is the input `second`. */
 node_function build_gemm, build_matmul;
@@ -125,63 +138,31 @@ tutti_status node_quantised_gates(const struct onnx_node *node, size_t position,
 node_function build_quantize_linear, build_dequantize_linear, build_dynamic_quantize_linear, build_quantised_matmul,
     build_quantised_conv;
 
-/* rearrange.c, resize.c */
-node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks, build_resize;
+node_function build_recurrent;                                              /* recurrent.c: LSTM, GRU, RNN */
+node_function build_attention, build_rotary_embedding, build_swiglu;        /* attention.c */
+node_function build_einsum;                                                 /* einsum.c */
+node_function build_dft, build_stft, build_window, build_mel_weight_matrix; /* spectral.c */
+node_function build_random, build_random_like, build_bernoulli;             /* random.c */
+node_function build_nll_loss, build_softmax_cross_entropy;                  /* losses.c */
 
-/* normalise.c: other normalisations. */
-node_function build_layer_normalization, build_group_normalization, build_instance_normalization, build_lrn,
-    build_mean_variance_normalization;
+node_function build_reshape, build_flatten, build_squeeze;                             /* reshape.c */
+node_function build_transpose, build_concat, build_split, build_expand;                /* movement.c */
+node_function build_slice, build_pad, build_center_crop_pad, build_tile, build_blocks; /* rearrange.c */
+node_function build_resize;                                                            /* resize.c */
+/* movement.c: removes the axis from `one`, a single element of x along it. */
+tutti_tensor node_without_axis(const struct onnx_node *node, const struct operand *x, tutti_tensor one, int axis);
 
-/* recurrent.c: LSTM, GRU, RNN. */
-node_function build_recurrent;
-
-/* einsum.c */
-node_function build_einsum;
-
-/* attention.c */
-node_function build_attention, build_rotary_embedding, build_swiglu;
-
-/* gather.c: elements by indices. lines.c: along an axis, element after element. constants.c: known when a file is read.
- */
-node_function build_gather, build_elements, build_compress, build_tensor_scatter;
-node_function build_gather_nd, build_scatter_nd; /* nd.c */
-/* gather.c: the reduction of a scatter; NULL: the name is unknown */
+node_function build_gather, build_elements, build_compress, build_tensor_scatter; /* gather.c: elements by indices */
+node_function build_gather_nd, build_scatter_nd;                                  /* nd.c */
+node_function build_grid_sample, build_affine_grid;                               /* grid.c */
+node_function build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu,
+    build_reverse_sequence; /* lines.c: along an axis, element after element */
+/* gather.c: the reduction of a scatter; NULL: the name is unknown. */
 const char *node_reduction(const struct onnx_node *node);
-node_function build_hardmax, build_top_k, build_scan, build_one_hot, build_trilu, build_reverse_sequence;
-node_function build_grid_sample, build_affine_grid; /* grid.c */
-node_function build_eye_like, build_range, build_non_zero, build_if;
 
-/* linear.c: of ai.onnx.ml */
-node_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
-    build_normalizer, build_scaler, build_zip_map;
-
-/* sequences.c */
 node_function build_split_to_sequence, build_sequence_construct, build_sequence_at, build_sequence_length,
-    build_sequence_insert;
-
-/* spectral.c */
-node_function build_dft, build_stft, build_window, build_mel_weight_matrix;
-
-/* reshape.c, movement.c: other shapes and parts of values. */
-node_function build_reshape, build_flatten, build_squeeze, build_transpose, build_concat, build_split, build_expand;
-
-/* pointwise.c: the input and axis of Softmax, LogSoftmax and Hardmax. Before opset 13, all axes from this one on
- * become one; node_set_softmax_output() gives the result its `shape` back. */
-tutti_status node_softmax_axis(const struct onnx_node *node, struct operand *x, tutti_shape *shape, int *axis);
-tutti_status node_set_softmax_output(
-    const struct onnx_node *node, tutti_tensor y, const struct operand *x, const tutti_shape *shape);
-
-/* random.c */
-node_function build_random, build_random_like, build_bernoulli;
-
-/* losses.c */
-node_function build_nll_loss, build_softmax_cross_entropy;
-/* pointwise.c: x - max - log(sum(exp(x - max))), along an axis of a sample. */
-tutti_tensor node_log_softmax(const struct onnx_node *node, tutti_tensor x, int axis);
-
-/* pointwise.c: element by element, and along axes. */
-node_function build_pointwise, build_tensor, build_where, build_is_inf, build_selu, build_many, build_shrink,
-    build_clip, build_hard_sigmoid, build_gelu, build_pow, build_mod, build_cast, build_div, build_dropout,
-    build_identity, build_reduce, build_softmax;
+    build_sequence_insert; /* sequences.c */
+node_function build_array_feature_extractor, build_label_encoder, build_linear_classifier, build_linear_regressor,
+    build_normalizer, build_scaler, build_zip_map; /* linear.c: of ai.onnx.ml */
 
 #endif
