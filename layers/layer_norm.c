@@ -1,5 +1,7 @@
-/* Layer normalisation over the last dimension (Ba, Kiros and Hinton 2016), and its gradient. */
+/* Layer normalisation over the last dimension (Ba, Kiros and Hinton 2016), and its gradient. tutti_op() comes here by
+ * norms.c, which makes several last axes one row. */
 #include "clkernels/arguments/layer_norm.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "graph/network.h"
@@ -26,12 +28,9 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *x = graph_at(graph, node->inputs[0]);
     const struct value *gamma = graph_at(graph, node->inputs[1]), *beta = graph_at(graph, node->inputs[2]);
     const float epsilon = layer_norm_attributes(node)->epsilon;
-    const int rank = x->shape.rank, axis = layer_norm_attributes(node)->axis;
+    const int rank = x->shape.rank;
     if (rank - x->batched < 1) return fail(TUTTI_SHAPE, "layer_norm: the input has no dimension to normalise over");
-    if (axis != rank - 1)
-        return fail(TUTTI_UNSUPPORTED,
-            "layer_norm: the axis is %d of %d: only the last one, -1, is possible: `transpose` moves an axis there",
-            axis - x->batched, rank - x->batched);
+    INVARIANT(layer_norm_attributes(node)->axis == rank - 1);
     if (!is_vector(gamma, value_size(x, 0)) || !is_vector(beta, value_size(x, 0)))
         return fail(TUTTI_SHAPE, "layer_norm: gamma and beta must have the shape [%lld], as the input's last dimension",
             (long long)value_size(x, 0));
