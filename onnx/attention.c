@@ -28,6 +28,9 @@ static tutti_status read_inputs(const struct onnx_node *node, struct operand *in
         return node_refuse("its first input must depend on the samples, and have 3 or 4 axes");
     for (size_t i = KEY; i < ATTENTION_INPUTS && status == TUTTI_OK; i++)
         if (node_input(node, i) || i <= VALUE) status = read_with_batch(node, i, ranks[i], &inputs[i]);
+    if (status == TUTTI_OK && node_input(node, MASK) && operand_has_batch_axis(&inputs[MASK]) &&
+        operand_rank(&inputs[MASK]) != ranks[MASK])
+        return node_refuse("the batch is another axis of its mask");
     return status;
 }
 

@@ -289,6 +289,19 @@ tutti_status node_drop_axis(const struct onnx_node *node, size_t position, int a
     return x->tensor.id < 0 ? tutti_network_status(node->import->network) : TUTTI_OK;
 }
 
+tutti_status node_align(
+    const struct onnx_node *node, size_t position, int rank, const struct batch_axis *batch_axis, struct operand *x)
+{
+    const int less = rank - operand_rank(x), axis = batch_axis->axis - less; /* of x */
+    const struct batch_axis moved = batch_axis_moved(x->batch, less);
+    if (x->batch.batched)
+        return batch_axis_equal(&moved, batch_axis) ? TUTTI_OK
+                                                    : node_refuse("the batch is another axis of input %zu", position);
+    if (!batch_has_axis(batch_axis) || axis < 0 || axis >= x->shape.rank) return TUTTI_OK;
+    if (batch_axis->outer == 1) return node_drop_axis(node, position, axis, batch_axis->rows_per_sample, x);
+    return x->shape.sizes[axis] == 1 ? TUTTI_OK : node_refuse("input %zu has a size along the batch", position);
+}
+
 tutti_status node_match_batch(
     const struct onnx_node *node, size_t position, const struct operand *other, struct operand *x)
 {

@@ -55,8 +55,7 @@ tutti_status build_layer_normalization(struct onnx_node *node)
     tutti_tensor inputs[3] = { x.tensor };
     for (size_t i = 0; i < 2 && status == TUTTI_OK && node_input(node, i + 1); i++) {
         status = node_operand(node, i + 1, &others[i]);
-        if (status == TUTTI_OK && others[i].batch.batched && !batch_axis_equal(&others[i].batch, &x.batch))
-            status = node_refuse("input %zu has the batch along another axis", i + 1);
+        if (status == TUTTI_OK) status = node_align(node, i + 1, operand_rank(&x), &x.batch, &others[i]);
         inputs[count++] = others[i].tensor;
     }
     if (status != TUTTI_OK) return status;

@@ -46,6 +46,10 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b);
  * file's samples if these parts are alike. */
 tutti_status node_drop_axis(
     const struct onnx_node *node, size_t position, int axis, int64_t rows, struct operand *operand);
+/* Brings an operand that is broadcast to a result with this batch axis and `rank` axes in the file, of which it may
+ * have fewer, to the result's samples. An operand with a batch must have it along the same axis. */
+tutti_status node_align(const struct onnx_node *node, size_t position, int rank, const struct batch_axis *batch_axis,
+    struct operand *operand);
 /* Refuses a parameter that has `size` parts along an axis that is the batch: they train apart, even if they are equal.
  * Where the file does not tell parameters from constants, a warning says that they are one. */
 tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size);

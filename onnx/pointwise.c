@@ -47,13 +47,8 @@ static tutti_status align(
         if (list[i].batch.batched && list[i].shape.rank > most) most = list[i].shape.rank;
     }
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
-        const int axis = batch_axis->axis - (rank - operand_rank(&list[i]));
-        const bool has_axis = axis >= 0 && axis < list[i].shape.rank;
         if (list[i].batch.batched) continue;
-        if (has_axis && batch_axis->outer == 1)
-            status = node_drop_axis(node, i, axis, batch_axis->rows_per_sample, &list[i]);
-        else if (has_axis && list[i].shape.sizes[axis] != 1)
-            status = node_refuse("input %zu has a size along the batch", i);
+        status = node_align(node, i, rank, batch_axis, &list[i]);
         if (status == TUTTI_OK && most == 0 && list[i].shape.rank == 0) /* the result is one number of each sample */
             status = node_spread_operand(node, &list[i]);
     }

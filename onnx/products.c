@@ -25,15 +25,10 @@ static tutti_status gemm_dense(
 static tutti_status match_c(
     const struct onnx_node *node, tutti_tensor *y, struct operand *c, struct batch_axis *batch_axis)
 {
-    const bool y_has_batch_axis = batch_has_axis(batch_axis);
-    struct batch_axis moved = batch_axis_moved(c->batch, 2 - operand_rank(c));
+    const struct batch_axis moved = batch_axis_moved(c->batch, 2 - operand_rank(c));
     tutti_shape shape;
     if (operand_rank(c) > 2) return node_refuse("input 2 has %d axes", operand_rank(c));
-    if (y_has_batch_axis && !c->batch.batched)
-        return c->shape.rank == 2 ? node_drop_axis(node, 2, 0, batch_axis->rows_per_sample, c) : TUTTI_OK;
-    if (y_has_batch_axis)
-        return batch_axis_equal(&moved, batch_axis) ? TUTTI_OK
-                                                    : node_refuse("the batch is another axis of its input 2");
+    if (batch_has_axis(batch_axis)) return node_align(node, 2, 2, batch_axis, c);
     if (!batch_axis->batched) *batch_axis = moved;
     if (!operand_has_batch_axis(c)) return TUTTI_OK;
     const tutti_status status = tutti_shape_of(node->import->network, *y, &shape);
@@ -102,7 +97,7 @@ static tutti_status without_batch(
     const int more = x->shape.rank - operand_rank(batched), axis = batched->batch.axis + more; /* of x */
     if (x->batch.batched || !operand_has_batch_axis(batched) || axis < 0 || axis >= x->shape.rank - 2) return TUTTI_OK;
     if (more > 0) return node_refuse("input %zu has an axis before the batch", position);
-    return node_drop_axis(node, position, axis, batched->batch.rows_per_sample, x);
+    return node_align(node, position, operand_rank(batched), &batched->batch, x);
 }
 
 tutti_status node_matmul(const struct onnx_node *node, struct operand *a, struct operand *b, size_t second)

@@ -3,7 +3,7 @@
 samples (casts.onnx), arithmetic on constants of all types (known.onnx), scales that give no whole size (resized.onnx)
 convolutions of tables (tables.onnx), attributes of old opsets (oldest.onnx), negative indices (from_end.onnx, turned.onnx), and
 constants in files for a number of samples (gathered.onnx, products_added.onnx, products_fixed.onnx,
-masked.onnx, those of refused()).
+norms_fixed.onnx, masked.onnx, those of refused()).
 
     .dev/torch/bin/python tests/onnx/make_values.py tests/onnx/files/values
 """
@@ -249,6 +249,17 @@ def products(folder):
     graph.write(folder, symbolic=False)
 
 
+def norms(folder):
+    """Scales and biases that are broadcast to data whose batch is the second axis, which ONNX's own evaluator computes."""
+    graph = Graph("norms_fixed", 18, x=row_of(SAMPLES * 20).reshape(SAMPLES, 4, 5))
+    moved = graph.add("Transpose", "x", perm=[1, 0, 2], hidden=True)
+    row = graph.add("Gather", "x", numpy.array(1), axis=1, hidden=True)
+    for scale, *bias in (row_of(20).reshape(4, 1, 5), row_of(5).reshape(1, 1, 5)), (row,), (row_of(5), row_of(1)):
+        graph.add("Transpose", graph.add("LayerNormalization", moved, scale, *bias, hidden=True), perm=[1, 0, 2])
+    graph.add("LayerNormalization", "x", row_of(20).reshape(1, 4, 5), axis=1)
+    graph.write(folder, symbolic=False, evaluator=onnx.reference.ReferenceEvaluator)
+
+
 def masked(folder):
     """A mask that is not finite, with equal rows for each sample, in a file like those of PyTorch's older exporter."""
     graph = Graph("masked", 18, x=row_of(SAMPLES * 4).reshape(SAMPLES, 4))
@@ -276,6 +287,10 @@ def refused(folder):
     steps = graphs[4].add("Transpose", graphs[4].add("Unsqueeze", "x", numpy.array([1]), hidden=True), perm=[1, 0, 2], hidden=True)
     gru = graphs[4].add("GRU", steps, row_of(24).reshape(1, 6, 4), row_of(12).reshape(1, 6, 2), "", "", state, hidden_size=2, hidden=True)
     graphs[4].add("Transpose", gru, perm=[2, 0, 1, 3])
+    graphs.append(Graph("masked_heads", 23, x=x))
+    heads = [graphs[5].add("Expand", graphs[5].add("Reshape", "x", numpy.array([SAMPLES, 1, 2, 2]), hidden=True),
+                           numpy.array([1, SAMPLES, 1, 1]), hidden=True)] * 3
+    graphs[5].add("Attention", *heads, graphs[5].add("Reshape", "x", numpy.array([SAMPLES, 2, 2]), hidden=True))
     for graph in graphs:
         graph.write(folder, symbolic=False)
         (folder / f"{graph.name}.safetensors").unlink()
@@ -302,6 +317,6 @@ def from_end(folder):
 
 
 if __name__ == "__main__":
-    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, products, masked, refused,
+    for make in (casts, known, resized, training, branches, linear, softmaxes, weights, tables, oldest, gathered, products, norms, masked, refused,
                  from_end):
         make(pathlib.Path(sys.argv[1]))

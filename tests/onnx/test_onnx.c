@@ -178,10 +178,10 @@ static const char *const names[] = { "mlp", "mlp_external", "residual", "residua
     "lengths+9", "lengths_new+6", "lengths_new+9", "scalars", "casts", "known", "resized", "branches", "linear",
     "softmaxes", "weights", "batches", "batches_fixed", "copies", "copies_new", "ties", "ties_new", "siamese",
     "siamese_new", "buffers", "states", "attentions", "relative_new", "lstm_quantised", "lstm_quantised_gates",
-    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "products_added", "products_fixed", "masked",
-    "from_end", "turned", "folded_lstm", "folded_twice", "folded_scaled", "folded_recurrent", "folded_fresh",
-    "folded_added", "folded_decoder", "folded_turned", "folded_norms", "folded_copies", "folded_tokens", "folded_cells",
-    "folded_start", "folded_heads", "folded_zeros", "numbers", "numbers_new" };
+    "tables", "sklearn_logistic", "sklearn_mlp", "oldest", "gathered", "products_added", "products_fixed",
+    "norms_fixed", "masked", "from_end", "turned", "folded_lstm", "folded_twice", "folded_scaled", "folded_recurrent",
+    "folded_fresh", "folded_added", "folded_decoder", "folded_turned", "folded_norms", "folded_copies", "folded_tokens",
+    "folded_cells", "folded_start", "folded_heads", "folded_zeros", "numbers", "numbers_new" };
 
 static void infer_by_kernels(struct session *s, const tutti_fetch *fetches)
 {
@@ -445,7 +445,8 @@ static const struct {
     { "folded_fresh", "the exporter left out head.bias, which is 0: it trains from 0" },
     { "sklearn_logistic", "labels of label are numbers from 0 on, for: apple, lime, plum" },
     { "sklearn_mlp", "labels of classes are numbers from 0 on, for: apple, lime, plum" },
-    { "masked", "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: w1" },
+    { "norms_fixed", "masked",
+        "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: w1" },
     { "batches_fixed", "warning: w2 has 3 equal parts along axis 1, the batch: they are one, which all samples share" },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
@@ -461,8 +462,9 @@ static const struct {
     { "rows_state", "'rows', is a parameter with 3 parts along axis 1, the batch" },
     { "grown_shared", "its indices grow with the sample, and the batch is one of its batch_dims" },
     { "rows_added", "only its input 2 depends on the samples, and the product of the others has size 3 along axis 0" },
-    { "numbers_added", "the batch is another axis of its input 2" },
+    { "numbers_added", "the batch is another axis of input 2" },
     { "matrices_of_samples", "has elements of its own for each of the 3 samples" },
+    { "masked_heads", "the batch is another axis of its mask" },
     { "dropped_state", "has elements of its own for each of the 3 samples" },
 };
 
