@@ -445,8 +445,7 @@ static const struct {
     { "folded_fresh", "the exporter left out head.bias, which is 0: it trains from 0" },
     { "sklearn_logistic", "labels of label are numbers from 0 on, for: apple, lime, plum" },
     { "sklearn_mlp", "labels of classes are numbers from 0 on, for: apple, lime, plum" },
-    { "norms_fixed", "masked",
-        "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: w1" },
+    { "masked", "trains: 1 initialiser of which the file does not tell whether they are parameters or buffers: w1" },
     { "batches_fixed", "warning: w2 has 3 equal parts along axis 1, the batch: they are one, which all samples share" },
     { "merged", "warning: several nodes read 1 initialiser: the file does not tell tied parameters" },
 };
