@@ -86,11 +86,12 @@ static void widen_lifetimes(struct allocation *a)
             a->first[v] = -1, a->last[v] = a->end;
 }
 
-/* Whether the class of `value` is the plan's own memory and dies with node n. A reshaped input is the caller's. */
+/* Whether the class of `value` is the plan's own memory and dies with node n. Reshaped, an input still is the caller's,
+ * and the gradient of a parameter still is sent to the host. */
 static bool dies(struct allocation *a, int value, int n)
 {
-    const struct value *v = graph_at(&a->plan->graph, value), *root = graph_at(&a->plan->graph, root_of(a, value));
-    return root->role == ROLE_TEMPORARY && v->gradient_of < 0 && a->last[root_of(a, value)] == n;
+    const struct value *root = graph_at(&a->plan->graph, root_of(a, value));
+    return root->role == ROLE_TEMPORARY && root->gradient_of < 0 && a->last[root_of(a, value)] == n;
 }
 
 static bool same_form(const struct plan *plan, int a, int b)
@@ -100,37 +101,52 @@ static bool same_form(const struct plan *plan, int a, int b)
     return x->layout == y->layout && x->type == y->type && value_bytes(x, width) == value_bytes(y, width);
 }
 
+/* Whether the node may write its first output over the value that is added to it. */
+static bool may_add_to(struct allocation *a, const struct node *node, int n)
+{
+    const int add = node_added(node);
+    if (add == NO_VALUE || !dies(a, add, n) || !same_form(a->plan, add, node->outputs[0])) return false;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE && root_of(a, node->inputs[i]) == root_of(a, add)) return false;
+    return true;
+}
+
+/* Whether the node may write its first output over this input. Other inputs may be reshapes of the same memory. */
+static bool may_overwrite(struct allocation *a, const struct problem *problem, int n, int input)
+{
+    const struct node *node = problem->node;
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    const int in = node->inputs[input], add = node_added(node);
+    if (in == NO_VALUE || !dies(a, in, n) || !same_form(a->plan, in, node->outputs[0])) return false;
+    if (add != NO_VALUE && root_of(a, add) == root_of(a, in)) return false;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE && root_of(a, node->inputs[i]) == root_of(a, in) &&
+            !implementation->in_place(problem, i))
+            return false;
+    return true;
+}
+
 static void share_memory(struct allocation *a)
 {
     struct plan *plan = a->plan;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         const struct node *node = &plan->graph.nodes[n];
-        int out = node->outputs[0], add = node_added(node);
+        const int out = node->outputs[0];
         if (node->operation->alias) {
             join(a, node->inputs[0], out);
             continue;
         }
         if (out == NO_VALUE || graph_at(&plan->graph, out)->gradient_of >= 0) continue;
-        if (add != NO_VALUE) {
-            bool alone = true;
-            for (int i = 0; i < node->input_count; i++)
-                alone &= node->inputs[i] == NO_VALUE || root_of(a, node->inputs[i]) != root_of(a, add);
-            if (alone && dies(a, add, (int)n) && same_form(plan, add, out)) {
-                join(a, add, out);
-                continue;
-            }
+        if (may_add_to(a, node, (int)n)) {
+            join(a, node_added(node), out);
+            continue;
         }
-        const struct implementation *implementation = node->operation->implementations[node->implementation];
-        if (!implementation->in_place || plan->options.guards) continue;
+        if (!node->operation->implementations[node->implementation]->in_place || plan->options.guards) continue;
         struct problem problem;
         problem_of(plan, node, &problem);
         for (int i = 0; i < node->input_count; i++) {
-            int in = node->inputs[i];
-            if (in == NO_VALUE || !dies(a, in, (int)n) || !same_form(plan, in, out) ||
-                !implementation->in_place(&problem, i))
-                continue;
-            if (add != NO_VALUE && root_of(a, add) == root_of(a, in)) continue;
-            join(a, in, out);
+            if (!may_overwrite(a, &problem, (int)n, i)) continue;
+            join(a, node->inputs[i], out);
             break;
         }
     }

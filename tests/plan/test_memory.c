@@ -42,6 +42,22 @@ static void check_tags(struct replay *r, int value, size_t node)
             r->made->plan->graph.nodes[node].operation->name, value, r->tags[slot->position.slab][at]);
 }
 
+/* Checks a node that writes its first output over an input: it allows that for each input that lies there, and no
+ * gradient of a parameter does, because it may be on its way to the host. */
+static void check_in_place(const struct replay *r, const struct node *node)
+{
+    const struct plan *plan = r->made->plan;
+    const int out = node->outputs[0];
+    struct problem problem;
+    problem_of(plan, node, &problem);
+    if (out != NO_VALUE && slot_of(r, out)->kind == SLOT_GRADIENT)
+        ck_assert_int_ge(plan->graph.values[out].gradient_of, 0);
+    for (int i = 0; out != NO_VALUE && i < node->input_count; i++)
+        if (node->inputs[i] != NO_VALUE && slot_of(r, node->inputs[i]) == slot_of(r, out))
+            ck_assert_msg(node->operation->implementations[node->implementation]->in_place(&problem, i),
+                "%s writes over its input %d", node->operation->name, i);
+}
+
 static void replay_node(struct replay *r, size_t n)
 {
     const struct node *node = &r->made->plan->graph.nodes[n];
@@ -50,6 +66,7 @@ static void replay_node(struct replay *r, size_t n)
         r->same[node->outputs[0]] = r->same[node->inputs[0]];
         return;
     }
+    check_in_place(r, node);
     write_tags(r, &memory->workspace, memory->workspace.bytes, SCRATCH);
     write_tags(r, &memory->prepared[n], memory->prepared[n].bytes, SCRATCH);
     for (int i = 0; i < node->input_count; i++) check_tags(r, node->inputs[i], n);
@@ -100,6 +117,66 @@ START_TEST(memory_is_nobody_elses)
     make(&made, memory_cases[_i].mode, residual);
     replay(&made);
     if (memory_cases[_i].allocation_max < 1 << 20) ck_assert_int_gt(made.memory.slab_count, 1);
+    drop(&made);
+}
+END_TEST
+
+/* A matrix of another shape is added to a weight: the gradient of both is one value, reshaped for the matrix. */
+static tutti_tensor adapted(tutti_network *net)
+{
+    const tutti_tensor a = tutti_parameter(net, "a", TUTTI_SHAPE(4, 3), NULL);
+    const tutti_tensor b = tutti_parameter(net, "b", TUTTI_SHAPE(3, 20), NULL);
+    const tutti_tensor weight = tutti_parameter(net, "weight", TUTTI_SHAPE(8, 10), NULL);
+    tutti_tensor change = tutti_matmul(net, NULL, a, b, false, false);
+    change = tutti_op(net, "scale", &change, 1, "factor=0.5");
+    change = tutti_op(net, "reshape", &change, 1, "shape=8,10");
+    const tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(1, 8));
+    return tutti_flatten(net, tutti_matmul(net, NULL, x, tutti_add(net, weight, change), false, false));
+}
+
+START_TEST(gradients_stay_under_other_shapes)
+{
+    struct made made;
+    bool reshaped = false;
+    make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, adapted);
+    replay(&made);
+    for (size_t v = 0; v < made.plan->graph.value_count; v++) {
+        const struct memory_slot *slot = &made.memory.slots[v];
+        if (slot->kind != SLOT_ALIAS) continue;
+        reshaped |= made.memory.slots[slot->alias].kind == SLOT_GRADIENT;
+    }
+    ck_assert(reshaped);
+    drop(&made);
+}
+END_TEST
+
+/* A matrix times its transpose, element by element, each of which is a reshape of the same value. */
+static tutti_tensor symmetric(tutti_network *net)
+{
+    const tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(16));
+    const tutti_tensor y = tutti_tanh(net, tutti_dense(net, x, 16, NULL));
+    const tutti_tensor matrix = tutti_reshape(net, y, TUTTI_SHAPE(4, 4)),
+                       again = tutti_reshape(net, y, TUTTI_SHAPE(4, 4));
+    const tutti_tensor turned = tutti_op(net, "transpose", &again, 1, "perm=1,0");
+    return tutti_dense(net, tutti_flatten(net, tutti_mul(net, matrix, turned)), 10, NULL);
+}
+
+START_TEST(inputs_in_one_memory_stay)
+{
+    struct made made;
+    int found = 0;
+    make_device(DEVICE_GPU, (size_t)1 << 30); /* there, the product and the transpose become one loop */
+    make(&made, PLAN_INFER, symmetric);
+    replay(&made);
+    for (size_t n = 0; n < made.plan->graph.node_count; n++) {
+        const struct node *node = &made.plan->graph.nodes[n];
+        if (node->operation->alias || node->input_count != 2 || node->inputs[0] == NO_VALUE) continue;
+        const struct memory_slot *slots = made.memory.slots, *first = &slots[node->inputs[0]];
+        found += first->kind == SLOT_ALIAS && slots[node->inputs[1]].kind == SLOT_ALIAS &&
+            first->alias == slots[node->inputs[1]].alias;
+    }
+    ck_assert_int_eq(found, 1);
     drop(&made);
 }
 END_TEST
@@ -155,6 +232,8 @@ END_TEST
 void add_memory(TCase *cases)
 {
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
+    tcase_add_loop_test(cases, gradients_stay_under_other_shapes, 0, 2);
+    tcase_add_test(cases, inputs_in_one_memory_stay);
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, values_on_gpus_take_whole_slabs);
 }
