@@ -132,6 +132,7 @@ tutti_status background_adopt(struct replica *replica, void *unused)
     (void)unused;
     tutti_status status = TUTTI_OK;
     struct background *background = &replica->background;
+    TRY(gradients_unmap(replica)); /* warming up writes to gradients, and reads parameters */
     if (background->sole) TRY(device_update_warm_up(replica));
     if (!background->plan) goto done;
     TRY(plan_warm_up(background->plan));

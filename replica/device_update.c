@@ -27,15 +27,20 @@ done:
 
 static tutti_status make_groups(struct replica *replica)
 {
-    tutti_status status = TUTTI_OK;
-    const struct optimizer_group *groups = replica->setup->optimizer->groups;
-    const size_t bytes = replica->setup->optimizer->group_count * sizeof(*groups);
-    if (!groups) return TUTTI_OK;
-    TRY(buffer_new(replica->device, bytes, &replica->update.groups));
-    TRY(buffer_write(replica->device, replica->update.groups, 0, groups, bytes));
-    replica->update.group_changes = replica->setup->optimizer->group_changes;
-done:
-    return status;
+    const struct optimizer *optimizer = replica->setup->optimizer;
+    if (!optimizer->groups) return TUTTI_OK;
+    return buffer_new(replica->device, optimizer->group_count * sizeof(*optimizer->groups), &replica->update.groups);
+}
+
+/* Not in the background: there, the caller may change the table meanwhile. */
+static tutti_status write_groups(struct replica *replica)
+{
+    struct device_update *update = &replica->update;
+    const struct optimizer *optimizer = replica->setup->optimizer;
+    if (!update->groups) return TUTTI_OK;
+    update->group_changes = optimizer->group_changes;
+    return buffer_write(
+        replica->device, update->groups, 0, optimizer->groups, optimizer->group_count * sizeof(*optimizer->groups));
 }
 
 static tutti_status make_launches(struct replica *replica, cl_mem gradients, struct launch_list *list)
@@ -105,6 +110,7 @@ done:
 tutti_status device_update_warm_up(struct replica *replica)
 {
     tutti_status status = TUTTI_OK;
+    TRY(write_groups(replica));
     TRY(warm_up(replica, &replica->update.list));
     replica->update.made = true;
     if (gradients_have_sum(&replica->gradients))

@@ -19,8 +19,8 @@ struct device_update {
     float norm;             /* of the gradients, read likewise, if they are clipped */
 };
 
-/* Make the update in two steps; the first may run in parallel with other work. Nothing is made twice. After the second,
- * device_update_is_made(). */
+/* Make the update in two steps; the first may run in parallel with other work, and reads nothing that calls between two
+ * steps change. Nothing is made twice. After the second, device_update_is_made(). */
 tutti_status device_update_make(struct replica *replica);
 tutti_status device_update_warm_up(struct replica *replica);
 /* Builds the launches that update from the sum of micro-batches, if the update is made; frees them. */
@@ -36,8 +36,8 @@ tutti_status device_update_enqueue(struct replica *replica, bool summed, const s
 /* Enqueues the read of what the update found: whether its gradients are finite, and their norm. *event completes with
  * it. */
 tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event);
-/* After that read: returns whether the update was skipped because gradients or their norm are not finite. It is also
- * skipped if a loss is not finite, which the caller sees by the losses. */
+/* After that read: returns whether gradients or their norm are not finite. The update is then skipped, as it is if a
+ * loss is not finite, which the caller sees by the losses. */
 bool device_update_was_skipped(const struct replica *replica);
 float device_update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 

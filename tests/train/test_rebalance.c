@@ -1,4 +1,5 @@
 /* Divisions that change while the training goes on: plans made in the background, a device alone and back. */
+#include "parallel/background_all.h"
 #include "parallel/faults.h"
 #include "parallel/rebalance.h"
 #include "replica/run.h"
@@ -117,6 +118,56 @@ START_TEST(plans_are_made_during_steps)
 }
 END_TEST
 
+/* The caller may change groups while a device's update is made in the background: their table is read after that. */
+START_TEST(groups_change_in_the_background)
+{
+    struct session session;
+    struct replica *failed;
+    const int64_t parts[2] = { STEP_SAMPLES, 0 };
+    session_open_automatic(&session, "0,1", KIND_GROUPS, NULL);
+    session_steps(&session, 1);
+    tutti_trainer *trainer = session.trainer;
+    struct replica *replica = &trainer->replicas[0];
+    struct optimizer_group *groups = trainer->optimizer.groups;
+    const size_t bytes = trainer->optimizer.group_count * sizeof(*groups);
+    background_start_all(trainer, parts, true);
+    ASSERT_OK(background_wait(replica));
+    groups[0].rate_factor *= 2;
+    ASSERT_OK(background_adopt_all(trainer, parts, &failed));
+    ck_assert(device_update_is_made(replica));
+    struct optimizer_group *found = malloc(bytes);
+    ck_assert_ptr_nonnull(found);
+    ASSERT_OK(buffer_read(replica->device, replica->update.groups, 0, found, bytes));
+    ck_assert(memcmp(found, groups, bytes) == 0);
+    free(found);
+    session_close(&session);
+}
+END_TEST
+
+/* Kernels of a new plan run once as it is adopted: nothing that they write or read is mapped then. */
+START_TEST(nothing_is_mapped_while_plans_are_adopted)
+{
+    struct session session, other;
+    struct replica *failed;
+    const int64_t parts[2] = { 3, 0 };
+    session_open_automatic(&session, "0,1", KIND_PLAIN, NULL);
+    session_open(&other, "0,1", KIND_PLAIN, NULL);
+    session_steps(&session, 1);
+    session_steps(&other, 1);
+    struct replica *replica = &session.trainer->replicas[0];
+    ck_assert_uint_gt(replica->gradients.mapped.count, 0);
+    background_start_all(session.trainer, parts, false);
+    ASSERT_OK(background_wait(replica));
+    ASSERT_OK(background_adopt_all(session.trainer, parts, &failed));
+    ck_assert_uint_eq(replica->gradients.mapped.count, 0);
+    session_steps(&session, 1);
+    session_steps(&other, 1);
+    close_to(&session, &other, ROUNDING);
+    session_close(&session);
+    session_close(&other);
+}
+END_TEST
+
 /* Left to itself: every sample once, the times of each device add up, and the result is that of one device. */
 START_TEST(by_measured_times)
 {
@@ -226,6 +277,8 @@ Suite *suite_rebalance(void)
     TCase *cases = cases_new(suite, "rebalance", data_make, NULL);
     tcase_add_test(cases, any_divisions_equal_one_device);
     tcase_add_test(cases, plans_are_made_during_steps);
+    tcase_add_test(cases, groups_change_in_the_background);
+    tcase_add_test(cases, nothing_is_mapped_while_plans_are_adopted);
     tcase_add_test(cases, by_measured_times);
     tcase_add_test(cases, other_batches);
     add_cases(cases_new(suite, "lost", data_make, NULL), lost_devices, 6);
