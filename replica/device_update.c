@@ -196,7 +196,7 @@ done:
     return status;
 }
 
-bool device_update_was_skipped(const struct replica *replica)
+bool device_update_not_finite(const struct replica *replica)
 {
     return replica->update.check != 0;
 }

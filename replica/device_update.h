@@ -38,7 +38,7 @@ tutti_status device_update_enqueue(struct replica *replica, bool summed, const s
 tutti_status device_update_enqueue_read(struct replica *replica, cl_event *event);
 /* After that read: returns whether gradients or their norm are not finite. The update is then skipped, as it is if a
  * loss is not finite, which the caller sees by the losses. */
-bool device_update_was_skipped(const struct replica *replica);
+bool device_update_not_finite(const struct replica *replica);
 float device_update_norm(const struct replica *replica); /* of the gradients; NaN if they are not clipped */
 
 #endif

@@ -306,7 +306,7 @@ static tutti_status await_results(struct run *run)
     TRY(deliver_outputs(run));
     if (!checked) goto done;
     TRY(event_wait(replica->device, checked));
-    work->result.not_finite = device_update_was_skipped(replica);
+    work->result.not_finite = device_update_not_finite(replica);
     work->result.norm = device_update_norm(replica);
 done:
     if (checked) clReleaseEvent(checked);
