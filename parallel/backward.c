@@ -136,8 +136,11 @@ done:
 static tutti_status prepare_update(tutti_trainer *trainer, float *norm)
 {
     tutti_status status = TUTTI_OK;
-    const float *gradients = trainer->last.kept.sums;
+    const struct kept_gradients *kept = &trainer->last.kept;
+    const float *gradients = kept->sums;
     *norm = NAN;
+    if (!kept->valid || kept->applied)
+        FAIL(TUTTI_INVALID, "there are no gradients to be applied: call tutti_backward() first");
     TRY(fetch(trainer));
     if (floats_not_finite(gradients, trainer->network->total_floats))
         FAIL(TUTTI_NOT_FINITE, "a gradient is not finite: nothing was updated");
@@ -148,15 +151,13 @@ done:
     return status;
 }
 
-tutti_status trainer_apply(tutti_trainer *trainer)
+tutti_status trainer_apply(tutti_trainer *trainer, tutti_status ready)
 {
     tutti_status status = TUTTI_OK;
-    float norm;
+    float norm = NAN;
     struct kept_gradients *kept = &trainer->last.kept;
     struct step_constants constants = { 0 };
-    if (!kept->valid || kept->applied)
-        FAIL(TUTTI_INVALID, "there are no gradients to be applied: call tutti_backward() first");
-    TRY(ranks_agree(trainer, prepare_update(trainer, &norm)));
+    TRY(ranks_agree(trainer, ready == TUTTI_OK ? prepare_update(trainer, &norm) : ready));
     optimizer_constants(
         &trainer->optimizer, trainer_learning_rate(trainer), training_state_updates(&trainer->state), &constants);
     update_from_sums(trainer, &constants, kept->sums, norm);

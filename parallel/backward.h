@@ -25,8 +25,9 @@ struct kept_gradients {
 /* Computes losses and gradients of this rank's batch as trainer_step() does, and keeps the gradients. */
 tutti_status trainer_backward(
     struct tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals);
-/* Updates the parameters, the optimizer's states and running statistics by them, which counts as a step. */
-tutti_status trainer_apply(struct tutti_trainer *trainer);
+/* Updates the parameters, the optimizer's states and running statistics by them, which counts as a step. `ready`: this
+ * rank's status before; all ranks make the call, and all update or none. */
+tutti_status trainer_apply(struct tutti_trainer *trainer, tutti_status ready);
 
 void kept_gradients_free(struct kept_gradients *kept);
 

@@ -167,7 +167,7 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct metric_totals *totals
 {
     *totals = (struct metric_totals) { 0 };
     if (!ranks_average_mode(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
-    struct vote vote = vote_of(TUTTI_OK);
+    struct vote vote = vote_of(trainer_check_views(trainer)); /* the master copy moves */
     return average(trainer, &vote, totals);
 }
 

@@ -26,6 +26,13 @@ void trainer_run_end(tutti_trainer *trainer)
     atomic_store(&trainer->state.run, RUN_ENDED);
 }
 
+tutti_status trainer_check_views(const tutti_trainer *trainer)
+{
+    if (trainer->state.views == 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "views of this trainer are open (%d): call tutti_view_close() for each of them first",
+        trainer->state.views);
+}
+
 int64_t training_state_updates(const struct training_state *state)
 {
     return state->position.steps - state->loss_scale.skipped;

@@ -32,6 +32,9 @@ bool trainer_stops(const struct tutti_trainer *trainer);        /* all ranks hav
 void trainer_run_begin(struct tutti_trainer *trainer);
 void trainer_run_end(struct tutti_trainer *trainer);
 
+/* Checks that the program reads and writes no parameter in place, see tutti_view. */
+tutti_status trainer_check_views(const struct tutti_trainer *trainer);
+
 int64_t training_state_updates(const struct training_state *state); /* steps that the optimizer's states include */
 float trainer_learning_rate(const struct tutti_trainer *trainer);   /* of the next step */
 

@@ -51,9 +51,10 @@ tutti_status tutti_get_input_gradient(tutti_trainer *trainer, tutti_tensor input
 tutti_status tutti_apply(tutti_trainer *trainer)
 {
     tutti_status status;
-    TRY(trainer_check(trainer, true, 1));
+    TRY(forked_check());
+    if (!trainer) return trainer_check(trainer, true, 1);
     TRY(trainer_check_not_in_fit(trainer, "tutti_apply()"));
-    TRY(trainer_apply(trainer));
+    TRY(trainer_apply(trainer, trainer_check(trainer, true, 1)));
 done:
     return status;
 }

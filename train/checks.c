@@ -14,13 +14,6 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
     return status == TUTTI_OK ? forked_check() : status;
 }
 
-tutti_status trainer_check_views(const tutti_trainer *trainer)
-{
-    if (trainer->state.views == 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "views of this trainer are open (%d): call tutti_view_close() for each of them first",
-        trainer->state.views);
-}
-
 tutti_status trainer_check_not_in_fit(const tutti_trainer *trainer, const char *call)
 {
     if (!trainer || !trainer->state.in_fit) return TUTTI_OK;

@@ -162,9 +162,8 @@ tutti_status tutti_load_matching(
     if (status == TUTTI_OK) status = OPTIONS_READ(&options, given, tutti_match_options);
     TRY(ranks_report_failure(trainer, status));
     matching.store = &trainer->store;
-    status = trainer_checkpoint(trainer, false, &checkpoint);
-    if (status == TUTTI_OK && trainer_writes(trainer)) status = load(&matching, path);
-    TRY(ranks_agree(trainer, status));
+    TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
+    TRY(ranks_agree(trainer, trainer_writes(trainer) ? load(&matching, path) : TUTTI_OK));
     TRY(ranks_broadcast(trainer, &matching.result, sizeof(matching.result)));
     TRY(ranks_share_arenas(trainer));
     parameters_changed(&trainer->store);

@@ -169,10 +169,11 @@ done:
 
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
-tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint)
+tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, struct checkpoint *checkpoint)
 {
     tutti_status status = trainer_check_views(trainer);
     if (status == TUTTI_OK) status = newest_to_host(trainer);
+    if (status == TUTTI_OK && states && trainer->options.trains) status = parameters_make_states(&trainer->store);
     if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
     const struct optimizer_arrays master = parameters_master(&trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
@@ -198,6 +199,7 @@ static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_s
 {
     if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     if (status == TUTTI_OK) status = checkpoint_check_name(name);
+    if (status == TUTTI_OK) status = trainer_check_views(trainer);
     return ranks_report_failure(trainer, status);
 }
 
@@ -214,7 +216,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_settle(trainer, &totals));
-    status = trainer_checkpoint(trainer, true, &checkpoint);
+    status = trainer_checkpoint(trainer, true, false, &checkpoint);
     if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
     status = ranks_agree(trainer, status);
 done:
@@ -233,9 +235,8 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
-    status = trainer_checkpoint(trainer, false, &checkpoint);
-    if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_load(&checkpoint, path);
-    TRY(ranks_agree(trainer, status));
+    TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
+    TRY(ranks_agree(trainer, trainer_writes(trainer) ? weights_load(&checkpoint, path) : TUTTI_OK));
     TRY(ranks_share_arenas(trainer));
     parameters_begin_ema(&trainer->store, 0, trainer->network->trained_floats);
     parameters_changed(&trainer->store);
@@ -247,9 +248,7 @@ tutti_status trainer_save(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
-    TRY(newest_to_host(trainer));
-    TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, true, &checkpoint));
+    TRY(trainer_checkpoint(trainer, true, true, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
     return status;
@@ -267,18 +266,15 @@ done:
     return status;
 }
 
-static tutti_status load(tutti_trainer *trainer, const char *name, struct checkpoint *checkpoint)
+/* On the rank that has the files: reads them. */
+static tutti_status load(const tutti_trainer *trainer, const char *name, struct checkpoint *checkpoint)
 {
-    tutti_status status;
-    TRY(newest_to_host(trainer));
-    TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, true, checkpoint));
-    if (trainer_writes(trainer)) TRY(checkpoint_load(checkpoint, name));
-    if (checkpoint->begun > 0)
+    if (!trainer_writes(trainer)) return TUTTI_OK;
+    const tutti_status status = checkpoint_load(checkpoint, name);
+    if (status == TUTTI_OK && checkpoint->begun > 0)
         log_warn(&trainer->network->runtime->log,
             "%d parameters were frozen when '%s' was saved: they train from now on, with new states of the optimizer",
             checkpoint->begun, name);
-done:
     return status;
 }
 
@@ -288,6 +284,7 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     struct checkpoint checkpoint;
     TRY(forked_check());
     TRY(begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
+    TRY(ranks_agree(trainer, trainer_checkpoint(trainer, true, true, &checkpoint)));
     TRY(ranks_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(ranks_share_arenas(trainer));
     TRY(ranks_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));

@@ -20,8 +20,9 @@ tutti_status trainer_check_array(const struct parameter *parameter, const float 
 /* Declares that the caller has changed a parameter. */
 void trainer_parameter_changed(struct tutti_trainer *trainer, const struct parameter *parameter);
 /* Gives the training as a checkpoint, with the newest values on the host. `ema`, for files: if the parameters have an
- * EMA, it is the weights, and the trained parameters are a state. Otherwise the weights are the trained parameters. */
-tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool ema, struct checkpoint *checkpoint);
+ * EMA, it is the weights, and the trained parameters are a state. Otherwise the weights are the trained parameters.
+ * `states`: the optimizer's, too, unless the trainer has no loss. It can fail on one rank alone. */
+tutti_status trainer_checkpoint(struct tutti_trainer *trainer, bool ema, bool states, struct checkpoint *checkpoint);
 /* Does what tutti_resume() does. */
 tutti_status trainer_resume(struct tutti_trainer *trainer, const char *name);
 /* Does what tutti_save() does, but without the other ranks: saves this rank's parameters and states if it is the one

@@ -60,9 +60,7 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(forked_check());
     TRY(trainer_settle(trainer, &totals));
-    TRY(newest_to_host(trainer));
-    if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, false, &checkpoint));
+    TRY(trainer_checkpoint(trainer, false, true, &checkpoint));
     snapshot = memory_new(1, sizeof(*snapshot));
     if (!snapshot) return NULL;
     *snapshot = (tutti_snapshot) { .position = checkpoint.position,
@@ -158,11 +156,10 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     TRY(trainer_check_not_in_fit(trainer, "tutti_snapshot_restore()"));
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
-    TRY(ranks_agree(trainer, status));
+    if (status == TUTTI_OK) status = trainer_check_views(trainer);
+    TRY(ranks_report_failure(trainer, status));
     TRY(trainer_settle(trainer, &totals));
-    TRY(newest_to_host(trainer));
-    if (trainer->options.trains) TRY(parameters_make_states(&trainer->store));
-    TRY(trainer_checkpoint(trainer, false, &checkpoint));
+    TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, true, &checkpoint)));
     checkpoint.position = snapshot->position;
     checkpoint.loss_scale = snapshot->loss_scale;
     if (copy(snapshot, &checkpoint, states_of(trainer))) checkpoint_begin_states(&checkpoint);

@@ -7,6 +7,7 @@
  *   test_parameter_ranks silent     if a rank falls silent in the middle of an average, nothing is averaged
  *   test_parameter_ranks leaves   a rank whose commit fails leaves the others
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
+ *   test_parameter_ranks alone    what fails on one rank alone changes nothing on any rank
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/commit.h"
 #include "parallel/ranks.h"
@@ -384,5 +385,69 @@ static void none(void)
     session_close(&ranks);
 }
 
-const struct mode modes[] = { { "none", none }, { "equal", equal }, { "other", other }, { "lengths", lengths },
-    { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales }, { NULL } };
+/* On rank 1: a view is open, or a device was lost while it updated the parameters. */
+static void fail_alone(struct session *ranks, bool by_view, bool fails)
+{
+    static tutti_view view;
+    tutti_trainer *t = ranks->trainer;
+    if (hosts->rank == 0) return;
+    if (by_view && fails) ASSERT_OK(tutti_view_parameter(t, "fc.bias", &view));
+    if (by_view && !fails) ASSERT_OK(tutti_view_close(t, &view, false));
+    if (by_view) return;
+    versions_mark_partial(&t->replicas[0].versions, fails);
+    t->store.newest = fails ? NEWEST_ON_DEVICE : NEWEST_ON_HOST;
+    t->store.holder = fails ? &t->replicas[0] : NULL;
+}
+
+static void check_alone(struct session *ranks, bool by_view, const char *name, const tutti_snapshot *snapshot)
+{
+    const tutti_status wanted = by_view ? TUTTI_INVALID : TUTTI_DEVICE_LOST;
+    const char *const message = by_view ? "rank 1: views of this trainer are open" : "rank 1: device 0";
+    const tutti_feed feeds[] = { { "images", TUTTI_DTYPE_F32, images }, { "labels", TUTTI_DTYPE_I32, labels } };
+    char weights[96];
+    int64_t count;
+    tutti_trainer *t = ranks->trainer;
+    snprintf(weights, sizeof(weights), "%s.safetensors", name);
+    ASSERT_OK(tutti_backward(t, feeds, 2, STEP_SAMPLES / 2, NULL));
+    float *const before = session_parameters(ranks, &count);
+    fail_alone(ranks, by_view, true);
+    fails_with(tutti_load_weights(t, weights), wanted, message);
+    fails_with(tutti_load_matching(t, weights, NULL, NULL), wanted, message);
+    fails_with(tutti_resume(t, name), wanted, message);
+    fails_with(tutti_snapshot_restore(t, snapshot), wanted, message);
+    fails_with(tutti_apply(t), wanted, message);
+    fail_alone(ranks, by_view, false);
+    float *const after = session_parameters(ranks, &count);
+    ck_assert(memcmp(before, after, (size_t)count * sizeof(*after)) == 0);
+    free(before);
+    free(after);
+    ASSERT_OK(tutti_apply(t));
+    fails_with(tutti_apply(t), TUTTI_INVALID, "no gradients to be applied");
+    same_on_ranks(ranks);
+}
+
+static void alone(void)
+{
+    struct session ranks;
+    char name[64], path[96];
+    open_one(&ranks, hosts->rank ? "0" : "0,1", &usual, true);
+    ck_assert_msg(ranks.trainer, "%s", tutti_message(NULL));
+    snprintf(name, sizeof(name), "/tmp/tutti-alone-%d", (int)getpid());
+    ASSERT_OK(tutti_save(ranks.trainer, name)); /* rank 0 has the files */
+    tutti_snapshot *snapshot = tutti_snapshot_take(ranks.trainer);
+    ck_assert_ptr_nonnull(snapshot);
+    step(&ranks, 0, hosts->rank * STEP_SAMPLES / 2, STEP_SAMPLES / 2, NULL);
+    check_alone(&ranks, true, name, snapshot);
+    check_alone(&ranks, false, name, snapshot);
+    ASSERT_OK(tutti_resume(ranks.trainer, name));
+    same_on_ranks(&ranks);
+    for (int i = 0; i < 2 && hosts->rank == 0; i++) {
+        snprintf(path, sizeof(path), i ? "%s.state.safetensors" : "%s.safetensors", name);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    tutti_snapshot_free(snapshot);
+    session_close(&ranks);
+}
+
+const struct mode modes[] = { { "alone", alone }, { "none", none }, { "equal", equal }, { "other", other },
+    { "lengths", lengths }, { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales }, { NULL } };
