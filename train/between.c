@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "parallel/backward.h"
 #include "parallel/newest.h"
+#include "parallel/ranks_sum.h"
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/checks.h"
@@ -11,9 +12,54 @@
 #include "tutti_finetune.h"
 #include "tutti_steps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ----------------------------------------------------------------------------------------------- gradients ---- */
+
+/* Sums the gradients of the devices that had a part in the last step, which still have them. */
+static tutti_status add_gradients(const tutti_trainer *trainer, const struct parameter *parameter, float *values)
+{
+    tutti_status status = TUTTI_OK;
+    const size_t count = (size_t)parameter->elements;
+    float *one = memory_new(count, sizeof(float));
+    if (!one) return TUTTI_NO_MEMORY;
+    memset(values, 0, count * sizeof(float));
+    for (int i = 0; i < trainer->count; i++) {
+        const struct replica *replica = &trainer->replicas[i];
+        const cl_mem last = gradients_last(&replica->gradients);
+        if (!last) continue;
+        if (replica_is_lost(replica))
+            FAIL(TUTTI_DEVICE_LOST, "device %d, '%s', was lost with its gradients of the last step",
+                replica->device->index, replica->device->can.name);
+        TRY(buffer_read(replica->device, last, (size_t)parameter->offset * sizeof(float), one, count * sizeof(float)));
+        for (size_t j = 0; j < count; j++) values[j] += one[j];
+    }
+done:
+    free(one);
+    return status;
+}
+
+tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float *values, int64_t count)
+{
+    tutti_status status;
+    const struct parameter *parameter = NULL;
+    TRY(trainer_find_trained(trainer, name, &parameter));
+    TRY(trainer_check_array(parameter, values, count));
+    if (trainer->last.kept.valid) {
+        memcpy(values, trainer->last.kept.sums + parameter->offset, (size_t)count * sizeof(float));
+        return TUTTI_OK;
+    }
+    if (!trainer->last.stepped)
+        FAIL(TUTTI_INVALID, "'%s' has no gradient: there was no step, or the last tutti_backward() failed", name);
+    if (ranks_sum_mode(trainer))
+        memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
+    else
+        TRY(add_gradients(trainer, parameter, values));
+    for (int64_t i = 0; i < count; i++) values[i] *= trainer->last.unscale;
+done:
+    return status;
+}
 
 tutti_status tutti_set_gradient(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
 {
