@@ -442,26 +442,23 @@ void checkpoint_begin_state(struct checkpoint *checkpoint, const struct paramete
         memset(values, 0, bytes);
 }
 
-/* Checks the states of a parameter, or copies them if `copy`. *found: number of them in the file. */
-static tutti_status walk_states_of(struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
-    const struct parameter *parameter, bool copy, int *found)
+/* Finds the states of a parameter; returns in *found how many the file has. */
+static tutti_status find_states_of(const struct checkpoint *checkpoint, const struct safetensors *file,
+    const char *path, const struct parameter *parameter, const struct safetensors_tensor **tensors, int *found)
 {
     tutti_status status = TUTTI_OK;
     *found = 0;
     for (int s = 0; s < optimizer_states(checkpoint->optimizer); s++) {
-        const struct safetensors_tensor *tensor;
-        TRY(find_state(checkpoint, file, path, s, parameter, &tensor));
-        *found += tensor != NULL;
-        if (copy && tensor) safetensors_floats(tensor, checkpoint->states[s] + parameter->offset);
-        if (copy && !tensor) checkpoint_begin_state(checkpoint, parameter, s);
+        TRY(find_state(checkpoint, file, path, s, parameter, &tensors[s]));
+        *found += tensors[s] != NULL;
     }
 done:
     return status;
 }
 
-/* *begun: number of parameters without states. The weights must be copied before. */
-static tutti_status walk_states(
-    struct checkpoint *checkpoint, const struct safetensors *file, const char *path, bool copy, int *begun)
+/* Finds the states of all parameters, OPTIMIZER_STATES tensors for each. *begun: number of parameters without. */
+static tutti_status find_states(const struct checkpoint *checkpoint, const struct safetensors *file, const char *path,
+    const struct safetensors_tensor **tensors, int *begun)
 {
     tutti_status status = TUTTI_OK;
     const int states = optimizer_states(checkpoint->optimizer);
@@ -469,7 +466,8 @@ static tutti_status walk_states(
     bool whole = true;
     for (size_t i = 0; i < checkpoint->count; i++) {
         if (checkpoint->parameters[i].kind != PARAMETER_TRAINED) continue;
-        TRY(walk_states_of(checkpoint, file, path, &checkpoint->parameters[i], copy, &of_one));
+        TRY(find_states_of(
+            checkpoint, file, path, &checkpoint->parameters[i], tensors + OPTIMIZER_STATES * i, &of_one));
         wanted += states;
         found += of_one;
         whole &= of_one == 0 || of_one == states;
@@ -477,11 +475,26 @@ static tutti_status walk_states(
     if (safetensors_count(file) != found || (found == 0 && wanted > 0) || !whole)
         FAIL(TUTTI_MISMATCH,
             "'%s' has %d arrays of optimizer state, of which this training has %d, and %d in all: resume with the same "
-            "optimizer, its options and averages, and freeze no more parameters than before",
+            "optimizer, its options and EMA, and freeze no more parameters than before",
             path, safetensors_count(file), found, wanted);
     *begun = states ? (wanted - found) / states : 0;
 done:
     return status;
+}
+
+/* The weights must be copied before. */
+static void copy_states(struct checkpoint *checkpoint, const struct safetensors_tensor *const *tensors)
+{
+    for (size_t i = 0; i < checkpoint->count; i++) {
+        const struct parameter *parameter = &checkpoint->parameters[i];
+        for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < optimizer_states(checkpoint->optimizer); s++) {
+            const struct safetensors_tensor *tensor = tensors[OPTIMIZER_STATES * i + (size_t)s];
+            if (tensor)
+                safetensors_floats(tensor, checkpoint->states[s] + parameter->offset);
+            else
+                checkpoint_begin_state(checkpoint, parameter, s);
+        }
+    }
 }
 
 void checkpoint_begin_states(struct checkpoint *checkpoint)
@@ -663,17 +676,20 @@ tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name)
     struct safetensors *state = NULL, *weights = NULL;
     struct checkpoint read = *checkpoint;
     const char *path = NULL;
+    const struct safetensors_tensor **tensors = memory_new(OPTIMIZER_STATES * checkpoint->count, sizeof(*tensors));
+    if (!tensors) return TUTTI_NO_MEMORY;
     TRY(names_make(&names, name));
     TRY(open_pair(&names, &state, &weights, &path));
     TRY(check_weights(checkpoint, weights, path));
     TRY(read_state(checkpoint, state, names.state, &read));
-    TRY(walk_states(checkpoint, state, names.state, false, &read.begun));
-    if (checkpoint->metadata) TRY(metadata_adopt(checkpoint->metadata, weights));
+    TRY(find_states(checkpoint, state, names.state, tensors, &read.begun));
+    if (checkpoint->metadata) TRY(metadata_adopt(checkpoint->metadata, weights)); /* from here on, nothing can fail */
     copy_weights(checkpoint, weights);
-    TRY(walk_states(checkpoint, state, names.state, true, &read.begun));
+    copy_states(checkpoint, tensors);
     *checkpoint = read;
     if (read.begun > 0) checkpoint_begin_states(checkpoint);
 done:
+    free(tensors);
     safetensors_close(state);
     safetensors_close(weights);
     names_free(&names);

@@ -37,8 +37,8 @@ tutti_status checkpoint_load(struct checkpoint *checkpoint, const char *name);
 /* Sets a state of a parameter as a training begins, because the parameter was frozen or the optimizer was another
  * one. An EMA begins as the parameter, which must be loaded before. */
 void checkpoint_begin_state(struct checkpoint *checkpoint, const struct parameter *parameter, int state);
-/* Call it if some parameters had no states: restarts the states of Adam and AdamW for all parameters, because bias
- * correction counts the steps of all together. */
+/* Call it if some parameters had no states: restarts the states of all parameters if the optimizer counts steps
+ * (optimizer_counts_steps()), because its bias correction counts the steps of all together. */
 void checkpoint_begin_states(struct checkpoint *checkpoint);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);

@@ -24,6 +24,14 @@ static void remove_at(struct metadata *metadata, size_t at)
     memmove(metadata->entries + at, metadata->entries + at + 1, (metadata->count - at) * sizeof(*metadata->entries));
 }
 
+/* Inserts an entry, for which there is room, and takes over its texts. */
+static void put(struct metadata *metadata, size_t at, const struct safetensors_metadata *entry)
+{
+    memmove(metadata->entries + at + 1, metadata->entries + at, (metadata->count - at) * sizeof(*metadata->entries));
+    metadata->entries[at] = *entry;
+    metadata->count++;
+}
+
 static tutti_status insert(struct metadata *metadata, size_t at, const char *key, const char *value)
 {
     char *own_key = memory_copy_text(key), *own_value = memory_copy_text(value);
@@ -36,9 +44,7 @@ static tutti_status insert(struct metadata *metadata, size_t at, const char *key
         free(own_value);
         return status;
     }
-    memmove(metadata->entries + at + 1, metadata->entries + at, (metadata->count - at) * sizeof(*metadata->entries));
-    metadata->entries[at] = (struct safetensors_metadata) { .key = own_key, .value = own_value };
-    metadata->count++;
+    put(metadata, at, &(struct safetensors_metadata) { .key = own_key, .value = own_value });
     return TUTTI_OK;
 }
 
@@ -57,13 +63,22 @@ tutti_status metadata_set(struct metadata *metadata, const char *key, const char
 tutti_status metadata_adopt(struct metadata *metadata, const struct safetensors *file)
 {
     tutti_status status = TUTTI_OK;
+    struct metadata added = { 0 };
     const char *key = NULL;
-    while (status == TUTTI_OK && (key = safetensors_metadata_key(file, key))) {
-        bool found;
-        const size_t at = place_of(metadata, key, &found);
-        if (*key && !found && strcmp(key, "format"))
-            status = insert(metadata, at, key, safetensors_metadata(file, key));
+    bool found, twice;
+    while ((key = safetensors_metadata_key(file, key))) {
+        (void)place_of(metadata, key, &found);
+        const size_t at = place_of(&added, key, &twice);
+        if (*key && !found && !twice && strcmp(key, "format"))
+            TRY(insert(&added, at, key, safetensors_metadata(file, key)));
     }
+    TRY(memory_grow(
+        (void **)&metadata->entries, &metadata->room, metadata->count + added.count, sizeof(*metadata->entries)));
+    for (size_t i = 0; i < added.count; i++)
+        put(metadata, place_of(metadata, added.entries[i].key, &found), &added.entries[i]);
+    added.count = 0;
+done:
+    metadata_free(&added);
     return status;
 }
 

@@ -13,7 +13,7 @@ struct metadata {
 /* Replaces the key's value; NULL removes it. Errors: TUTTI_INVALID if a text is not UTF-8, or the key is empty or one
  * of the library's own. */
 tutti_status metadata_set(struct metadata *metadata, const char *key, const char *value);
-/* Takes the file's texts whose keys have no value yet. */
+/* Takes the file's texts whose keys have no value yet; on failure, none. */
 tutti_status metadata_adopt(struct metadata *metadata, const struct safetensors *file);
 void metadata_free(struct metadata *metadata);
 

@@ -378,7 +378,7 @@ START_TEST(refuses)
     tutti_training plain = steered;
     plain.ema_decay = 0;
     session_open(&session, "0", KIND_PLAIN, &plain);
-    fails_with(tutti_resume(session.trainer, in_folder("averaged")), TUTTI_MISMATCH, "averages");
+    fails_with(tutti_resume(session.trainer, in_folder("averaged")), TUTTI_MISMATCH, "EMA");
     session_close(&session);
     ck_assert(isnan(tutti_learning_rate(NULL)) && isnan(tutti_gradient_norm(NULL)));
 }
