@@ -1,5 +1,5 @@
-/* The kernels around the optimizer's rule (optimizer.cl): the check of all gradients, running statistics, the average
- * of the parameters; and the sum of gradients over micro-batches.
+/* The kernels around the optimizer's rule (optimizer.cl): the check of all gradients, running statistics, the EMA of
+ * the parameters; and the sum of gradients over micro-batches.
  *
  * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step. constants->unscale: factor of
  * the gradients, 1 / loss scale, a power of two; if gradients are clipped, gradient_clip (clip.cl) multiplies the clip
@@ -49,8 +49,8 @@ KERNEL void gradients_add(global float *restrict sum, global const float *restri
     FOR_RANGE(i) STORE(sum + i, LOAD(sum + i) + LOAD(g + i));
 }
 
-/* a += rate (p - a) over the parameters that were updated before it: their exponential moving average. */
-KERNEL void average(AVERAGE_ARGUMENTS(PARAMETER))
+/* a += rate (p - a) over the parameters that were updated before it: their exponential moving average (EMA). */
+KERNEL void ema(EMA_ARGUMENTS(PARAMETER))
 {
     if (!update_wanted(constants, losses)) return;
     FOR_RANGE(i) STORE(a + i, LOAD(a + i) + rate * (LOAD(p + i) - LOAD(a + i)));

@@ -482,7 +482,7 @@ tutti_status optimizer_statistics(
 }
 
 ARGUMENTS(rule, OPTIMIZER_ARGUMENTS)
-ARGUMENTS(average, AVERAGE_ARGUMENTS)
+ARGUMENTS(ema, EMA_ARGUMENTS)
 ARGUMENTS(groups, GROUPS_ARGUMENTS)
 
 static void emit_trained(
@@ -508,8 +508,8 @@ static void emit_trained(
 static void emit_ema(
     const struct optimizer *o, int64_t floats, const struct optimizer_buffers *buffers, struct launch_list *list)
 {
-    struct launch *launch = arena_launch(list, "arena", "average", "");
-    ARGUMENTS_SET(launch, average, .p = buffers->parameters, .a = buffers->states[optimizer_ema_state(o)],
+    struct launch *launch = arena_launch(list, "arena", "ema", "");
+    ARGUMENTS_SET(launch, ema, .p = buffers->parameters, .a = buffers->states[optimizer_ema_state(o)],
         .constants = buffers->constants, .losses = buffers->losses, .n = floats,
         .floats = arena_floats_of_item(list->device, floats), .rate = 1 - o->ema_decay);
     arena_launch_grid(launch, list->device, floats);

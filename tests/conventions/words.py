@@ -21,6 +21,7 @@ WORDS = [
     (r"doubt|crowd|_stale\b|_forget\b", "suspect memory, mark full, invalidate, reset"),
     (r"(?<=[.>*])said\b|\bsize_t said\b|\bfloat otherwise\b|\bint\w* otherwise\b|\brecipes?\b|\b(?:void|bool|tutti_status) tell\w*\(", "arguments, schema, fallback, report or log"),
     (r"\bstep_(?:operand|refuse|integer|done)\b|\bSTAND_IN\b|\bstands_in\b|\bstruct (?:counting|extent|symbolic_size)\b", "node, batch index, symbolic integer, placeholder batch"),
+    (r"\bAVERAGE_ARGUMENTS\b|\b(?:KERNEL void|ARGUMENTS) ?\(?average\b|\boptions and averages\b", "EMA: averages are over ranks"),
     (r"\bbehind\b|\bBehind\b|_behind\b|\bbehind_\w+", "after"),
     (r"\b[Ii]n front\b", "before"),
     (r"\b[Bb]eside\b|_beside\b|\bbeside_\w+", "overlapped, next to, besides"),

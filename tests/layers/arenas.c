@@ -94,7 +94,7 @@ static bool compare(const char *what, const float *got, const float *want, int c
     return true;
 }
 
-/* The parameters and, after them, their averages. */
+/* The parameters and, after them, their EMA. */
 static tutti_status on_the_host(const struct optimizer *optimizer, float *p)
 {
     tutti_status status = TUTTI_OK;
