@@ -4,7 +4,8 @@
  * Arguments: p, g and a: arenas of n floats, n a multiple of 16. constants: of this step. constants->unscale: factor of
  * the gradients, 1 / loss scale, a power of two; if gradients are clipped, gradient_clip (clip.cl) multiplies the clip
  * factor into it after running_statistics. losses: as update_wanted.h has it.
- * Launched by replica/optimizer.c at the end of a step, gradients_add by replica/gradients.c, as arena.h has it. */
+ * Launched by replica/optimizer_emit.c at the end of a step, gradients_add by replica/gradients.c, as arena.h has
+ * it. */
 #include "parameters.h"
 #include "arguments/arena.h"
 #include "step.h"

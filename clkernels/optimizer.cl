@@ -6,7 +6,7 @@
  * GROUPED 1: groups has a factor of the rate, and a weight decay instead of the argument's, for each 256 floats.
  * Arguments: parameters, gradients and the states: arenas of n floats, n a multiple of 16. constants: of this step;
  * gradients are multiplied by constants->unscale. losses: as update_wanted.h has it.
- * Launched by replica/optimizer.c at the end of a step, as arena.h has it; the host's loops are there. */
+ * Launched by replica/optimizer_emit.c at the end of a step, as arena.h has it; the host's loops: optimizer_host.c. */
 #include "parameters.h"
 #include "arguments/optimizer.h"
 #include "step.h"

@@ -19,8 +19,8 @@
  *   corrected, root          rate / bias_correction1 and sqrt(bias_correction2) of struct step_constants
  *   rest1, rest2             1 - beta1, 1 - beta2
  *   momentum, beta1, beta2, epsilon
- * The text is compiled as C with floats (replica/optimizer.c) and as OpenCL C with vectors (optimizer.cl). Constants are
- * whole numbers. positive(x) is x, or 0 if x is negative; sign(x) is 1, 0 or -1. */
+ * The text is compiled as C with floats (replica/optimizer_host.c) and as OpenCL C with vectors (optimizer.cl).
+ * Constants are whole numbers. positive(x) is x, or 0 if x is negative; sign(x) is 1, 0 or -1. */
 /* clang-format off */
 #define OPTIMIZER_RULES(X)                                                                                             \
     X(sgd_nesterov, SGD, "sgd", RULE_MOMENTUM | RULE_NESTEROV, 1, ("momentum_buffer"), 0.01f, 0.999f, 1e-8f,           \
