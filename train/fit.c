@@ -103,7 +103,8 @@ static tutti_status train_epoch(struct fit *fit)
         .step = position->steps };
     fit->epoch_samples = 0;
     fit->epoch_seconds = 0;
-    if (fitting->begin_epoch) fitting->begin_epoch(fit->source->user, position->epoch);
+    if (fitting->begin_epoch)
+        fitting->begin_epoch(fit->over_arrays ? fitting->user : fit->source->user, position->epoch);
     TRY(ranks_agree(trainer, batches_open(&batches, fit->source, &options)));
     struct metric_totals totals;
     while (!cancelled(fit) && !enough(fit)) {
@@ -229,10 +230,10 @@ done:
     return status;
 }
 
-tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
+tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given, bool over_arrays)
 {
     tutti_fitting fitting;
-    struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting };
+    struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting, .over_arrays = over_arrays };
     const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
     if (!trainer)
         return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
@@ -265,4 +266,9 @@ done:
     trainer->state.scheduled = trainer->state.in_fit = false;
     trainer_run_end(trainer);
     return fit_stop_failed(&fit, status);
+}
+
+tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
+{
+    return fit_run(trainer, source, given, false);
 }

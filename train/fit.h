@@ -16,7 +16,11 @@ struct fit {
     int64_t epoch_samples; /* of this call's part of the epoch, and the seconds that training them took */
     double epoch_seconds;
     struct schedule schedule;
+    bool over_arrays; /* of tutti_fit(), whose source is not the caller's */
 };
+
+/* Does what tutti_fit_source() does; `over_arrays`: for tutti_fit(). */
+tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given, bool over_arrays);
 
 /* Checks the options, sets the numbers that follow from them, agrees on them with all ranks, and sets the position to
  * begin at: that of the checkpoint, or the start. */

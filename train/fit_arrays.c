@@ -2,6 +2,7 @@
 #include "parallel/ranks_notes.h"
 #include "parallel/trainer.h"
 #include "train/checks.h"
+#include "train/fit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ tutti_status tutti_fit(
     const tutti_source source = {
         .samples = samples, .read = read_arrays, .user = &held, .length = held.arrays.length
     };
-    status = tutti_fit_source(trainer, &source, fitting);
+    status = fit_run(trainer, &source, fitting, true);
 done:
     for (int i = 0; i < PLAN_MAX_FEEDS; i++) free(held.copies[i]);
     return status;

@@ -188,6 +188,27 @@ START_TEST(ended_by_progress)
 }
 END_TEST
 
+static void *begun_with;
+static int64_t begun;
+
+static void note_epoch(void *user, int64_t epoch)
+{
+    begun_with = user;
+    begun = begun * 10 + epoch + 1;
+}
+
+START_TEST(epochs_of_arrays_begin_with_user)
+{
+    struct session session;
+    int user;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    ASSERT_OK(fit(&session, (tutti_fitting) { .epochs = 2, .begin_epoch = note_epoch, .user = &user }));
+    ck_assert_ptr_eq(begun_with, &user);
+    ck_assert_int_eq(begun, 12);
+    session_close(&session);
+}
+END_TEST
+
 /* A fit that has ended cannot be cancelled, and the next one is not cancelled in its place. */
 START_TEST(cancelled_after_its_end)
 {
@@ -562,6 +583,7 @@ Suite *suite_fit(void)
     add_cases(cases, saves_that_fail, 2);
     tcase_add_test(cases, cancelled_and_resumed);
     add_cases(cases, ended_by_progress, 2);
+    tcase_add_test(cases, epochs_of_arrays_begin_with_user);
     tcase_add_test(cases, cancelled_after_its_end);
     add_cases(cases, last_small_batch_counts, 2);
     tcase_add_test(cases, epoch_is_its_steps);
