@@ -708,8 +708,8 @@ TUTTI_API tutti_status tutti_evaluate_source(
 TUTTI_API void tutti_cancel(tutti_trainer *trainer);
 
 /* Save or load weights and running statistics as safetensors, with PyTorch's names and shapes. Loading requires exactly
- * the network's parameters, as F32 (PyTorch's num_batches_tracked is ignored). Otherwise it fails with TUTTI_MISMATCH
- * and changes nothing. */
+ * the network's parameters, as F32, F16, BF16 or F64 (PyTorch's num_batches_tracked is ignored). Otherwise it fails
+ * with TUTTI_MISMATCH and changes nothing. */
 TUTTI_API tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path);
 TUTTI_API tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path);
 /* Save or resume a checkpoint: NAME.safetensors (weights) and NAME.state.safetensors (optimizer state, step, epoch and

@@ -7,7 +7,7 @@
 #include "plan/outputs.h"
 
 /* A bucket or a piece is closed at this size: large enough that a transfer is not all latency, small enough to overlap
- * computing. The first bucket (of the last layers) and the statistics are smaller and leave early. */
+ * computing. Only the last bucket, which has the rest (of the first layers), and that of the statistics are smaller. */
 #define BUCKET_FLOATS (1 << 20)
 
 /* A range of an arena. `at`: the launch before which it is needed, or before which it is complete. */

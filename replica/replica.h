@@ -120,7 +120,7 @@ tutti_status replica_read(const struct replica *replica, const struct optimizer_
 /* After every attempt at a step, failed or not: discards the buckets that arrived. Marks the device's parameters
  * invalid if the exchange could write to them: exchange_mark_devices() marks them valid if the step is committed;
  * otherwise run_upload_parameters() sends them again. The trainer's thread calls it, so it calls nothing in a driver
- * that may hang. Does nothing if the device was given up. */
+ * that may hang; or a probe's job, after gradients_unmap(). Does nothing if the device was given up. */
 void replica_end_attempt(struct replica *replica);
 /* Makes the sum of gradients over micro-batches, and its launches. */
 tutti_status replica_make_sum(struct replica *replica);
