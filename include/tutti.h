@@ -675,8 +675,8 @@ typedef struct tutti_fitting {
      * not free the trainer. With several ranks, all call the same. Other trainers may be used at will. */
     int (*progress)(void *user, const tutti_progress *progress);
     void *user; /* first argument of progress() */
-    /* Called with source->user (in tutti_fit(): with `user`) and the epoch, from 0, before the first sample of the epoch
-     * is read; also if the epoch was resumed. For sources that augment. NULL: nothing is called. */
+    /* Called with source->user (in tutti_fit(): with `user`) and the epoch, from 0, before the first sample of the
+     * epoch is read; also if the epoch was resumed. For sources that augment. NULL: nothing is called. */
     void (*begin_epoch)(void *user, int64_t epoch);
     struct tutti_scores *scores;    /* of `test`: reset and filled by each evaluation (tutti_scores.h); NULL: none */
     const tutti_schedule *schedule; /* of the learning rate; NULL: it is constant */
