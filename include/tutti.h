@@ -49,9 +49,9 @@
  *   exception: any thread may call it. To infer in one thread while another one trains, the inferring thread needs a
  *   network and a trainer of its own, built by the same calls; files or tutti_get_parameter() bring it the parameters.
  *   Call tutti_close() after all other uses of the runtime.
- *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call; tutti_source.read, log() and
- *   tutti_training.building run in threads of the library and must not use the trainer or its network. See
- *   tutti_fitting.progress for what it may call.
+ *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call; tutti_source.read and
+ *   batch_length, log() and tutti_training.building run in threads of the library and must not use the trainer or its
+ *   network. See tutti_fitting.progress for what it may call.
  *
  * Processes
  *   Drivers and this library start threads, which a child of fork() does not have. A process may call fork() before its
@@ -599,6 +599,7 @@ typedef struct tutti_buffer {
     tutti_dtype dtype; /* of the input; int32 for one that was added with TUTTI_DTYPE_I64 */
     void *data;        /* [count][shape of a sample] */
     size_t bytes;      /* of one sample */
+    int64_t length;    /* that TUTTI_SEQUENCE stands for in this shape; 0: the network has no such inputs */
 } tutti_buffer;
 /* A source of samples that need not be in memory. */
 typedef struct tutti_source {
@@ -610,11 +611,24 @@ typedef struct tutti_source {
      * failed during this call; else this number. */
     int (*read)(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count);
     void *user;
-    int64_t length; /* of the sequences of all its samples, as tutti_feed.length */
+    int64_t length; /* of the sequences of all its samples, as tutti_feed.length; with batch_length, the largest */
     /* Returns whether something else stands in for a sample that read() has written. Evaluations leave such samples out
      * of loss, accuracy and scores, and tutti_metrics.samples does not count them; training uses what stands in. NULL:
      * nothing does. */
     bool (*is_replaced)(void *user, int64_t index);
+    /* Returns the length of sequences of a batch with these samples, from 1 to `length`: that of its longest sample, or
+     * a larger one. read() then gets buffers of this length, and pads shorter samples. Losses count the padding unless
+     * its labels are negative or weights exclude it. A source that runs on several ranks is asked for the whole batch
+     * on each of them. It returns the same each time that it is asked in an epoch, or a training that is resumed has
+     * another result. It is called as read() is, with `buckets` also by the thread of the call. NULL: all batches have
+     * `length`. */
+    int64_t (*batch_length)(void *user, const int64_t *indices, int64_t count);
+    /* With batch_length: divides the samples by their lengths, which batch_length() returns for one sample, into so
+     * many ranges with about as many samples each, at most 64. A batch has samples of one range where that is possible,
+     * and the largest length of its range. So little is padded, and batches have at most so many lengths: devices keep
+     * eight plans (tutti_training.sequence). Which samples are together, and the order of the batches, is random in
+     * each epoch; without shuffling, shorter samples come first. 0: the order does not depend on lengths. */
+    int buckets;
 } tutti_source;
 
 typedef struct tutti_progress {
@@ -689,6 +703,11 @@ typedef struct tutti_fitting {
     /* Returns when so many epochs are complete, as if they were all; the next call continues. 0: `epochs`. For
      * trainings that unfreeze parameters on the way (tutti_finetune.h). */
     int64_t pause_after;
+    /* Of tutti_fit(): the length of sequences of each sample, from 1 to that of the arrays. Each batch has the length
+     * of its longest sample, and what the arrays have after it is not read. NULL: the length of the arrays. Other
+     * sources have tutti_source.batch_length. */
+    const int64_t *lengths;
+    int buckets; /* with `lengths`: as tutti_source.buckets */
 } tutti_fitting;
 
 /* Trains for several epochs over arrays. `fitting` may be NULL. If no device is left, or a rank is lost, it saves the

@@ -67,6 +67,7 @@ static tutti_status add(struct feed_list *list, const char *name, const struct v
     struct feed *feed = &list->feeds[list->arrays.count];
     feed->name = memory_copy_text(name);
     feed->type = value->type;
+    feed->shape = value->shape;
     arrays_add(&list->arrays, value);
     return feed->name ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
@@ -308,6 +309,7 @@ int feeds_buffers(const struct feed_list *list, const struct arrays *arrays, tut
             buffers[count++] = (tutti_buffer) { .name = list->feeds[i].name,
                 .dtype = input_dtype(list->feeds[i].type),
                 .data = arrays->at[i],
-                .bytes = arrays_sample_bytes(&list->arrays, i, arrays->length) };
+                .bytes = arrays_sample_bytes(&list->arrays, i, arrays->length),
+                .length = arrays->length };
     return count;
 }

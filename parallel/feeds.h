@@ -11,8 +11,9 @@
 struct feed {
     char *name;
     enum value_type type;
-    int64_t classes; /* a loss reads class numbers below this; 0: none does */
-    int32_t ignored; /* label that this loss ignores, if `ignores`; it always ignores negative ones */
+    tutti_shape shape; /* the batch first; sizes may be TUTTI_SEQUENCE */
+    int64_t classes;   /* a loss reads class numbers below this; 0: none does */
+    int32_t ignored;   /* label that this loss ignores, if `ignores`; it always ignores negative ones */
     bool ignores;
     bool trains, infers; /* training and evaluation read it; inference does */
 };

@@ -25,6 +25,7 @@ struct position {
     int64_t epoch;          /* epochs that are complete */
     int64_t samples;        /* of the epoch that has begun, done already */
     int64_t epoch_samples;  /* of a whole epoch, 0 before the first */
+    int64_t epoch_order;    /* a hash of what orders the samples besides the seed: batches_order(); 0: nothing */
     double loss, correct;   /* metrics of the epoch that has begun: sums over its samples */
     double excluded;        /* of these, samples that do not count among the correct ones */
     struct plateau plateau; /* what complete epochs have come to */

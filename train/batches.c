@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "parallel/ranks_division.h"
+#include "train/buckets.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { BUFFERS = BATCHES_AHEAD + 1 };
 
 struct buffer {
-    void *memory;        /* of all feeds */
+    void *memory;        /* of all feeds, of the longest sequences */
     struct arrays feeds; /* in it */
     int64_t samples, global_offset, global_samples;
     const int64_t *indices; /* in the order of the epoch */
@@ -21,6 +22,8 @@ struct buffer {
 struct batches {
     const tutti_source *source;
     struct batches_options options;
+    struct buckets buckets;
+    int64_t longest; /* length of sequences of the source */
     int64_t *order;
     struct buffer buffers[BUFFERS];
     int given; /* the buffer that the caller holds, or -1 */
@@ -57,6 +60,25 @@ static tutti_status place_batch(const struct batches *batches, int64_t position,
     if (!batches->options.ranks) return TUTTI_OK;
     return ranks_own_samples(batches->options.ranks, batches->options.step + number, buffer->global_samples,
         &buffer->global_offset, &buffer->samples);
+}
+
+static void place_feeds(const struct batches *batches, struct buffer *buffer, int64_t length)
+{
+    const struct feed_list *feeds = batches->options.feeds;
+    buffer->feeds = arrays_at(&feeds->arrays, buffer->memory, (struct bound_sizes) { batches->options.batch, length });
+    for (int f = 0; f < feeds->arrays.count; f++)
+        if (!feeds->feeds[f].trains) buffer->feeds.at[f] = NULL;
+}
+
+/* Gives the buffer the length of the global batch at `position`. */
+static tutti_status set_length(const struct batches *batches, int64_t position, struct buffer *buffer)
+{
+    int64_t length;
+    if (!batches->source->batch_length) return TUTTI_OK;
+    const tutti_status status = buckets_batch_length(
+        batches->source, batches->longest, batches->order + position, buffer->global_samples, &length);
+    if (status == TUTTI_OK) place_feeds(batches, buffer, buckets_round(&batches->buckets, length));
+    return status;
 }
 
 /* Reads samples from the position `first` of the epoch on. */
@@ -99,7 +121,8 @@ static int64_t keep_own(
     return kept;
 }
 
-/* Reads on until the batch is full of samples that are not replaced, or the epoch ends. */
+/* Reads on until the batch is full of samples that are not replaced, or the epoch ends. A batch with a length of its
+ * own is not filled up, because the samples after it may be longer. */
 static tutti_status read_own(struct batches *batches, int64_t position, struct buffer *buffer, int64_t *next,
     tutti_buffer *buffers, int buffer_count)
 {
@@ -114,6 +137,7 @@ static tutti_status read_own(struct batches *batches, int64_t position, struct b
         advance(buffers, buffer_count, more);
         kept += more;
         *next += count;
+        if (batches->source->batch_length) break;
     }
     buffer->samples = buffer->global_samples = kept;
     return TUTTI_OK;
@@ -123,8 +147,9 @@ static tutti_status read_own(struct batches *batches, int64_t position, struct b
 static tutti_status read_batch(
     struct batches *batches, int64_t position, int64_t number, struct buffer *buffer, int64_t *next)
 {
-    const tutti_status status = place_batch(batches, position, number, buffer);
+    tutti_status status = place_batch(batches, position, number, buffer);
     *next = position + buffer->global_samples;
+    if (status == TUTTI_OK) status = set_length(batches, position, buffer); /* also of a rank without samples */
     if (status != TUTTI_OK || buffer->samples == 0) return status;
     tutti_buffer buffers[PLAN_MAX_FEEDS];
     const int count = feeds_buffers(batches->options.feeds, &buffer->feeds, buffers);
@@ -133,6 +158,15 @@ static tutti_status read_batch(
     if (batches->options.leaves_out && batches->source->is_replaced)
         return read_own(batches, first, buffer, next, buffers, count);
     return read_samples(batches, first, buffer->samples, buffers, count);
+}
+
+/* Reads the first batch from *position on that has samples, and sets *position to the one after it. */
+static tutti_status read_next(struct batches *batches, int64_t number, struct buffer *buffer, int64_t *position)
+{
+    tutti_status status;
+    do status = read_batch(batches, *position, number, buffer, position);
+    while (status == TUTTI_OK && buffer->global_samples == 0 && *position < batches->options.end);
+    return status;
 }
 
 /* Fills the buffers in turn until the epoch ends, a read fails or the caller stops. */
@@ -147,7 +181,7 @@ static void *read_all(void *argument)
         while (buffer->full && !batches->stop) pthread_cond_wait(&batches->changed, &batches->lock);
         if (batches->stop) break;
         pthread_mutex_unlock(&batches->lock);
-        status = read_batch(batches, position, number, buffer, &position);
+        status = read_next(batches, number, buffer, &position);
         pthread_mutex_lock(&batches->lock);
         if (status != TUTTI_OK || buffer->global_samples == 0) break;
         buffer->full = true;
@@ -161,26 +195,45 @@ static void *read_all(void *argument)
     return NULL;
 }
 
-static tutti_status allocate(struct batches *batches)
+/* Sets the order of the epoch. Without shuffling, what lies before `position` or from `end` on belongs to other ranks.
+ */
+static tutti_status set_order(struct batches *batches)
 {
+    tutti_status status = TUTTI_OK;
     const struct batches_options *options = &batches->options;
     const int64_t samples = batches->source->samples;
     batches->order = memory_new((size_t)samples, sizeof(*batches->order));
     if (!batches->order) return TUTTI_NO_MEMORY;
-    if (options->shuffle)
-        batches_shuffle(batches->order, samples, options->seed, options->epoch);
-    else
+    TRY(buckets_open(&batches->buckets, batches->source, batches->longest));
+    if (!options->shuffle) {
+        const int64_t first = options->leaves_out ? options->position : 0;
+        const int64_t end = options->leaves_out ? options->end : samples;
         for (int64_t i = 0; i < samples; i++) batches->order[i] = i;
-    struct bound_sizes sizes = { options->batch, batches->source->length };
-    const tutti_status status = feeds_length(options->feeds, &sizes.length);
-    for (int i = 0; i < BUFFERS && status == TUTTI_OK; i++) {
-        struct buffer *buffer = &batches->buffers[i];
-        buffer->memory = memory_new(arrays_bytes(&options->feeds->arrays, sizes), 1);
-        if (!buffer->memory) return TUTTI_NO_MEMORY;
-        buffer->feeds = arrays_at(&options->feeds->arrays, buffer->memory, sizes);
-        for (int f = 0; f < options->feeds->arrays.count; f++)
-            if (!options->feeds->feeds[f].trains) buffer->feeds.at[f] = NULL;
+        return buckets_sort(&batches->buckets, batches->order + first, end - first);
     }
+    batches_shuffle(batches->order, samples, options->seed, options->epoch);
+    if (batches->buckets.count == 0) return TUTTI_OK;
+    TRY(buckets_sort(&batches->buckets, batches->order, samples));
+    TRY(buckets_shuffle_batches(batches->order, samples, options->batch, options->seed, options->epoch));
+done:
+    return status;
+}
+
+static tutti_status allocate(struct batches *batches)
+{
+    tutti_status status = TUTTI_OK;
+    const struct feed_list *feeds = batches->options.feeds;
+    batches->longest = batches->source->length;
+    TRY(feeds_length(feeds, &batches->longest));
+    TRY(set_order(batches));
+    for (int i = 0; i < BUFFERS; i++) {
+        struct buffer *buffer = &batches->buffers[i];
+        buffer->memory = memory_new(
+            arrays_bytes(&feeds->arrays, (struct bound_sizes) { batches->options.batch, batches->longest }), 1);
+        if (!buffer->memory) return TUTTI_NO_MEMORY;
+        place_feeds(batches, buffer, batches->longest);
+    }
+done:
     return status;
 }
 
@@ -239,6 +292,11 @@ tutti_status batches_next(struct batches *batches, struct batch *batch)
     return status;
 }
 
+int64_t batches_order(const struct batches *batches)
+{
+    return buckets_hash(&batches->buckets, batches->options.batch);
+}
+
 bool batches_peek(struct batches *batches, struct batch *batch)
 {
     pthread_mutex_lock(&batches->lock);
@@ -261,6 +319,7 @@ void batches_close(struct batches *batches)
     }
     for (int i = 0; i < BUFFERS; i++) free(batches->buffers[i].memory);
     free(batches->order);
+    buckets_close(&batches->buckets);
     pthread_cond_destroy(&batches->changed);
     pthread_mutex_destroy(&batches->lock);
     free(batches);

@@ -222,6 +222,7 @@ static void describe_state(struct description *description, const struct checkpo
     describe(description, "epoch", "%" PRId64, position->epoch);
     describe(description, "position", "%" PRId64, position->samples);
     describe(description, "epoch_samples", "%" PRId64, position->epoch_samples);
+    if (position->epoch_order != 0) describe(description, "epoch_order", "%" PRId64, position->epoch_order);
     describe(description, "epoch_loss", "%a", position->loss);
     describe(description, "epoch_correct", "%a", position->correct);
     if (position->excluded != 0) describe(description, "epoch_excluded", "%a", position->excluded);
@@ -597,6 +598,8 @@ static tutti_status read_state(
     TRY(read_integer(file, path, "epoch", &position->epoch));
     TRY(read_integer(file, path, "position", &position->samples));
     TRY(read_integer(file, path, "epoch_samples", &position->epoch_samples));
+    position->epoch_order = 0;
+    if (safetensors_metadata(file, "epoch_order")) TRY(read_integer(file, path, "epoch_order", &position->epoch_order));
     TRY(read_real(file, path, "epoch_loss", &position->loss));
     TRY(read_real(file, path, "epoch_correct", &position->correct));
     position->excluded = 0;

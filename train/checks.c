@@ -22,11 +22,3 @@ tutti_status trainer_check_not_in_fit(const tutti_trainer *trainer, const char *
         "save, and read or set parameters; train in another trainer, or after the call",
         call);
 }
-
-tutti_status trainer_check_source(const tutti_trainer *trainer, const tutti_source *source, const char *what)
-{
-    int64_t length = source->length;
-    if (!source->read) return fail(TUTTI_INVALID, "the %s data have no read function: set tutti_source.read", what);
-    if (source->samples < 1) return fail(TUTTI_INVALID, "the %s data have no samples: they need at least one", what);
-    return feeds_length(&trainer->feeds, &length);
-}

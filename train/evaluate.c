@@ -6,6 +6,7 @@
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
+#include "train/buckets.h"
 #include "train/checks.h"
 #include "train/objective.h"
 #include "train/scored.h"
@@ -70,7 +71,7 @@ static tutti_status evaluate_source(
     bool whole;
     tutti_metrics unused;
     status = source ? trainer_check(trainer, true, 1) : fail(TUTTI_INVALID, "the source is NULL: pass one");
-    if (status == TUTTI_OK) status = trainer_check_source(trainer, source, "test");
+    if (status == TUTTI_OK) status = buckets_check_source(&trainer->feeds, source, "test");
     TRY(ranks_report_failure(trainer, status));
     trainer_run_begin(trainer);
     status = trainer_evaluate(trainer, source, scores, metrics ? metrics : &unused, &whole);

@@ -7,6 +7,7 @@
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
+#include "train/buckets.h"
 #include "train/checks.h"
 #include "tutti_finetune.h"
 
@@ -33,7 +34,7 @@ static tutti_status check(struct test *test)
     tutti_trainer *trainer = test->trainer;
     if (!test->source) FAIL(TUTTI_INVALID, "the source is NULL: pass one");
     TRY(trainer_check(trainer, true, test->source->samples));
-    if (!test->source->read) FAIL(TUTTI_INVALID, "the data have no read function: set tutti_source.read");
+    TRY(buckets_check_source(&trainer->feeds, test->source, "training"));
     if (ranks_average_mode(trainer))
         FAIL(TUTTI_UNSUPPORTED, "ranks that average parameters cannot test rates: sum their gradients in each step");
     if (o->low == 0) o->low = 1e-7;

@@ -11,6 +11,7 @@
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
 #include "train/batches.h"
+#include "train/buckets.h"
 #include "train/checks.h"
 #include "train/evaluate.h"
 #include "train/objective.h"
@@ -84,6 +85,21 @@ static tutti_status next_batch(const tutti_trainer *trainer, struct batches *bat
     return status == TUTTI_OK ? batches_next(batches, batch) : status;
 }
 
+/* An epoch that has begun goes on in the same order. */
+static tutti_status open_epoch(struct position *position, const tutti_source *source,
+    const struct batches_options *options, struct batches **batches)
+{
+    tutti_status status;
+    TRY(batches_open(batches, source, options));
+    if (position->samples > 0 && position->epoch_order != batches_order(*batches))
+        FAIL(TUTTI_MISMATCH,
+            "the checkpoint was saved within an epoch whose batches were chosen by other lengths: resume with the same "
+            "buckets, batch and data");
+    position->epoch_order = batches_order(*batches);
+done:
+    return status;
+}
+
 /* Does the remaining steps of the epoch, or fewer if cancelled or if enough steps are done. */
 static tutti_status train_epoch(struct fit *fit)
 {
@@ -105,7 +121,7 @@ static tutti_status train_epoch(struct fit *fit)
     fit->epoch_seconds = 0;
     if (fitting->begin_epoch)
         fitting->begin_epoch(fit->over_arrays ? fitting->user : fit->source->user, position->epoch);
-    TRY(ranks_agree(trainer, batches_open(&batches, fit->source, &options)));
+    TRY(ranks_agree(trainer, open_epoch(position, fit->source, &options, &batches)));
     struct metric_totals totals;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch = { 0 };
@@ -218,7 +234,7 @@ done:
     return status;
 }
 
-/* `read`: the status of reading the options. All ranks fail if one has a bad argument. */
+/* All ranks fail if one has a bad argument. */
 static tutti_status check_call(tutti_trainer *trainer, const tutti_source *source, tutti_status read)
 {
     tutti_status status = TUTTI_OK;
@@ -230,13 +246,10 @@ done:
     return status;
 }
 
-tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given, bool over_arrays)
+tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting,
+    tutti_status read, bool over_arrays)
 {
-    tutti_fitting fitting;
-    struct fit fit = { .trainer = trainer, .source = source, .fitting = &fitting, .over_arrays = over_arrays };
-    const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
-    if (!trainer)
-        return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
+    struct fit fit = { .trainer = trainer, .source = source, .fitting = fitting, .over_arrays = over_arrays };
     tutti_status status = check_call(trainer, source, read);
     if (status != TUTTI_OK) return status;
     lookahead_reset(&trainer->lookahead);
@@ -270,5 +283,13 @@ done:
 
 tutti_status tutti_fit_source(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given)
 {
-    return fit_run(trainer, source, given, false);
+    tutti_fitting fitting;
+    tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
+    if (!trainer)
+        return read == TUTTI_OK ? fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()") : read;
+    if (read == TUTTI_OK && (fitting.lengths || fitting.buckets != 0))
+        read = fail(TUTTI_INVALID,
+            "lengths and buckets of tutti_fitting are for the arrays of tutti_fit(): set batch_length and buckets of "
+            "tutti_source");
+    return fit_run(trainer, source, &fitting, read, false);
 }

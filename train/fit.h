@@ -19,8 +19,9 @@ struct fit {
     bool over_arrays; /* of tutti_fit(), whose source is not the caller's */
 };
 
-/* Does what tutti_fit_source() does; `over_arrays`: for tutti_fit(). */
-tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *given, bool over_arrays);
+/* Does what tutti_fit_source() does. `read`: the status of reading the options; `over_arrays`: for tutti_fit(). */
+tutti_status fit_run(tutti_trainer *trainer, const tutti_source *source, const tutti_fitting *fitting,
+    tutti_status read, bool over_arrays);
 
 /* Checks the options, sets the numbers that follow from them, agrees on them with all ranks, and sets the position to
  * begin at: that of the checkpoint, or the start. */

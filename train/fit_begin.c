@@ -4,6 +4,7 @@
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/trainer.h"
+#include "train/buckets.h"
 #include "train/checks.h"
 #include "train/fit.h"
 #include "train/parameters.h"
@@ -29,8 +30,8 @@ static tutti_status check(const struct fit *fit)
     const tutti_fitting *fitting = fit->fitting;
     const tutti_trainer *trainer = fit->trainer;
     TRY(trainer_check(trainer, true, 1));
-    TRY(trainer_check_source(trainer, fit->source, "training"));
-    if (fitting->test) TRY(trainer_check_source(trainer, fitting->test, "test"));
+    TRY(buckets_check_source(&trainer->feeds, fit->source, "training"));
+    if (fitting->test) TRY(buckets_check_source(&trainer->feeds, fitting->test, "test"));
     if (fitting->patience < 0)
         FAIL(TUTTI_INVALID, "patience is %lld: it cannot be negative", (long long)fitting->patience);
     if (fitting->save_best && !fitting->save)
@@ -54,16 +55,23 @@ done:
     return status;
 }
 
+/* What all ranks must know alike of lengths. */
+static uint64_t lengths_hash(const tutti_source *source)
+{
+    if (!source) return 0;
+    const int64_t list[] = { source->samples, source->length, source->batch_length != NULL, source->buckets };
+    return XXH3_64bits(list, sizeof(list));
+}
+
 /* Checks that all ranks do the same. */
 static tutti_status agree(const struct fit *fit, tutti_status status)
 {
     const tutti_fitting *fitting = fit->fitting;
-    const int64_t test[] = { fitting->test ? fitting->test->samples : 0, fitting->test ? fitting->test->length : 0 };
     const int64_t ends[] = { fit->epochs, fitting->steps, fitting->pause_after };
     const int64_t saving[] = { fitting->save != NULL, fitting->resume != NULL, fitting->save_best };
     const int64_t judging[] = { fitting->patience, (int64_t)scores_hash(fitting->scores) };
     const struct common list[] = { { "numbers of samples", (uint64_t)fit->source->samples },
-        { "lengths of sequences", (uint64_t)fit->source->length }, { "test data", XXH3_64bits(test, sizeof(test)) },
+        { "lengths of sequences", lengths_hash(fit->source) }, { "test data", lengths_hash(fitting->test) },
         { "batches", (uint64_t)fit->batch }, { "orders of samples (no_shuffle)", fitting->no_shuffle },
         { "numbers of epochs or steps", XXH3_64bits(ends, sizeof(ends)) },
         { "ways to save and resume", XXH3_64bits(saving, sizeof(saving)) },

@@ -106,13 +106,16 @@ tutti_status scored_open(
     TRY(feeds_length(&trainer->feeds, &length));
     TRY(find(trainer, &c));
     TRY(check(scored, &c, length));
+    if (source->batch_length && trainer->outputs.sequences[0] > 0)
+        FAIL(TUTTI_INVALID,
+            "scores need as many numbers of each sample, but the output has those of each position: set no "
+            "tutti_source.batch_length");
     const size_t bytes = arrays_sample_bytes(&trainer->outputs, 0, length);
     const size_t most =
         (size_t)(trainer->device_division.rank_batch < source->samples ? trainer->device_division.rank_batch
                                                                        : source->samples); /* of a batch */
     scored->target = c.target;
     scored->soft = c.loss->of_classes && !c.loss->takes_classes;
-    scored->outputs.length = length;
     scored->outputs.at[0] = memory_new(most, bytes);
     if (!scored->outputs.at[0]) return TUTTI_NO_MEMORY;
     if (!scored->soft && !c.ignores) return TUTTI_OK;
@@ -148,6 +151,7 @@ static void take_labels(const struct scored *scored, const int32_t *from, int64_
 tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct metric_totals *totals)
 {
     const struct arrays *outputs = scored->scores ? &scored->outputs : NULL;
+    scored->outputs.length = batch->feeds.length;
     const tutti_status status = trainer_forward(
         scored->trainer, outputs ? PLAN_SCORE : PLAN_EVALUATE, &batch->feeds, batch->samples, totals, outputs);
     if (status != TUTTI_OK || !outputs) return status;

@@ -126,6 +126,38 @@ def test_sequences():
         assert trainer.predict(numpy.ones((3, length), int)).shape == (3, 2)
 
 
+def test_lengths_of_samples(monkeypatch):
+    """Batches that are cut to their longest sample train a masked mean as whole ones do; the same arrays read batch by batch, too."""
+    def made():
+        network = tutti.Network()
+        words, mask = network.input("words", tutti.SEQUENCE, "int32"), network.input("mask", tutti.SEQUENCE)
+        states = tutti.embedding(words, 11, 4) * tutti.reshape(mask, (tutti.SEQUENCE, 1))
+        mean = tutti.reduce_sum(states, axes=0) / tutti.reduce_sum(mask, axes=0, keepdims=True)
+        return tutti.Trainer(tutti.dense(mean, 2), loss="cross_entropy", optimizer=tutti.SGD(0.1), seed=1)
+
+    random = numpy.random.default_rng(1)
+    lengths = random.integers(1, 10, 30)
+    words, mask = random.integers(0, 11, (30, 9)), (numpy.arange(9) < lengths[:, None]).astype("float64")
+    x, y = {"words": words, "mask": mask}, random.integers(0, 2, 30)
+
+    def fitted(**options):
+        trainer = made()
+        history = trainer.fit(x, y, epochs=2, batch_size=8, validation_data=(x, y), **options)
+        return [*history["loss"], *history["val_loss"]], numpy.asarray(trainer.parameters["dense.weight"])
+
+    whole, cut = fitted(), fitted(lengths=lengths, val_lengths=lengths)
+    assert cut[0] == pytest.approx(whole[0], rel=1e-5) and numpy.allclose(cut[1], whole[1], atol=1e-6)
+    sorted_by = fitted(lengths=lengths, val_lengths=lengths, buckets=3)
+    monkeypatch.setattr(tutti._feeds, "AT_ONCE", 0)
+    by_batch = fitted(lengths=lengths, val_lengths=lengths, buckets=3)
+    assert by_batch[0] == sorted_by[0] and (by_batch[1] == sorted_by[1]).all()
+    for wrong, message in ((dict(buckets=3), "buckets needs lengths"), (dict(lengths=lengths[:7]), "one whole number for each of the 30 samples")):
+        with pytest.raises(ValueError, match=message):
+            made().fit(x, y, **wrong)
+    with pytest.raises(tutti.errors.Error, match="batch_length returned 10 for sample"):
+        made().fit(x, y, lengths=lengths + 1)
+
+
 def test_between_steps(small):
     """backward() and apply() are a step; changed gradients change what is applied; a step is written out with the states."""
     make, x, y = small

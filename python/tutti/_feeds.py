@@ -118,6 +118,10 @@ class Port:
     def length(self, array):
         return array.shape[1 + self.shape.index(-2)] if -2 in self.shape else 0
 
+    def cut(self, array, length):
+        """The beginnings of its sequences."""
+        return array[(slice(None), *(slice(length if size == -2 else None) for size in self.shape))]
+
 
 def ports_of(network):
     return [Port(name, tensor.dtype.name, tensor.shape, name == "targets") for name, tensor in network.inputs.items()]
@@ -170,10 +174,14 @@ class Feeds:
         pairs = [(port, port.ready(array)) for port, array in pairs]
         self.pairs = pairs      # which own what the feeds lead to
         self.samples, self.count = len(pairs[0][1]), len(pairs)
+        self.lengths, self.buckets = None, 0
         self.array = ffi.new("tutti_feed[]", self.count)
         for feed, (port, array) in zip(self.array, pairs):
             feed.name, feed.data = port.c_name, ffi.cast("void *", array.__array_interface__["data"][0])
             feed.dtype, feed.length = DTYPES[array.dtype.name], port.length(array)
+
+    def set_lengths(self, lengths, buckets):
+        self.lengths, self.buckets = lengths, buckets
 
     @property
     def length(self):
@@ -189,12 +197,18 @@ class Source:
         self.length = max(port.length(array) for port, array in pairs)
         self.struct = ffi.new("tutti_source *", {"samples": self.samples, "read": lib.call_tutti_source_read, "user": self.handle, "length": self.length})
 
+    def set_lengths(self, lengths, buckets):
+        self.lengths, self.struct.batch_length, self.struct.buckets = lengths, lib.call_tutti_source_batch_length, buckets
+
     def read(self, indices, count, buffers, buffer_count):
         chosen = numpy.frombuffer(ffi.buffer(indices, 8 * count), "int64")
         for buffer in buffers[0:buffer_count]:
             room = numpy.frombuffer(ffi.buffer(buffer.data, count * buffer.bytes), NUMPY[buffer.dtype])
             port, array = self.pairs[ffi.string(buffer.name).decode()]
-            room[:] = port.ready(array[chosen]).reshape(-1)
+            room[:] = port.ready(port.cut(array[chosen], buffer.length)).reshape(-1)
+
+    def batch_length(self, indices, count):
+        return int(self.lengths[numpy.frombuffer(ffi.buffer(indices, 8 * count), "int64")].max())
 
 
 @ffi.def_extern(error=1)
@@ -206,6 +220,16 @@ def call_tutti_source_read(user, indices, count, buffers, buffer_count):
         source.failure = failure
         return 1
     return 0
+
+
+@ffi.def_extern(error=-1)
+def call_tutti_source_batch_length(user, indices, count):
+    source = ffi.from_handle(user)
+    try:
+        return source.batch_length(indices, count)
+    except BaseException as failure:
+        source.failure = failure
+        return -1
 
 
 __all__ = ["Feeds", "Port", "Source", "enum", "is_large", "not_finite", "paired", "plain", "ports_of"]

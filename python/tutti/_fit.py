@@ -3,10 +3,12 @@ import os
 import time
 from typing import NamedTuple
 
+import numpy
+
 from . import callbacks
 from ._batches import Batches, is_batches
 from ._call import Options, enum
-from ._feeds import Feeds, Source, is_large, not_finite, paired
+from ._feeds import Feeds, Source, is_large, not_finite, paired, plain
 from ._native import ffi, lib
 from .errors import by_status, check, message
 
@@ -76,6 +78,18 @@ def test_of(trainer, given):
         return Source(paired(trainer.ports, *given))
     found = training_of(trainer, given.tests if hasattr(given, "parts") else given)
     return Source(found.pairs) if isinstance(found, Feeds) else found
+
+
+def set_lengths(given, lengths, buckets, name):
+    """Says how long the sequences of each sample are, which cuts batches to their longest one."""
+    if lengths is None:
+        return
+    if not isinstance(given, (Feeds, Source)):
+        raise TypeError(f"{name} is for arrays: batches have their own lengths")
+    lengths = plain(lengths, name)
+    if lengths.shape != (given.samples,) or lengths.dtype.kind not in "iu":
+        raise ValueError(f"{name} is an array of {list(lengths.shape)} {lengths.dtype}: one whole number for each of the {given.samples} samples is needed")
+    given.set_lengths(numpy.ascontiguousarray(lengths, "int64"), buckets)
 
 
 def evaluate(trainer, given, status_of=check):
@@ -152,6 +166,9 @@ def call_tutti_fitting_progress(user, progress):
 
 def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, schedule, steps_per_epoch, options):
     """Trainer.fit()."""
+    lengths, val_lengths, buckets = (options.pop(name, None) for name in ("lengths", "val_lengths", "buckets"))
+    if buckets and lengths is None:
+        raise ValueError("buckets needs lengths: those of the samples")
     wrong = options.keys() - dict(ffi.typeof("tutti_fitting").fields).keys()
     if wrong:
         raise TypeError(f"fit() has no option {sorted(wrong)[0]!r}" + INSTEAD.get(sorted(wrong)[0], ""))
@@ -159,6 +176,8 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
         if number is not None and number < 1:
             raise ValueError(f"{name} is {number}: it must be at least 1")
     given, test = training_of(trainer, x, y), test_of(trainer, validation_data)
+    set_lengths(given, lengths, buckets or 0, "lengths")
+    set_lengths(test, val_lengths, buckets or 0, "val_lengths")
     options = {name: os.fspath(value) if name in ("save", "resume") and value else value for name, value in options.items()}
     if isinstance(given, Batches) or isinstance(test, Batches):     # what the library does by the results of its own tests
         patience, save_best = options.pop("patience", 0), options.pop("save_best", False)
@@ -188,6 +207,8 @@ def fit_library(run, given, batch, schedule, options):
     fitting = Options("tutti_fitting", {**options, "batch": batch, "begin_epoch": getattr(given, "begin_epoch", None)})
     if test is not None and not isinstance(test, Batches):
         fitting.struct.test = test.struct
+    if isinstance(given, Feeds) and given.lengths is not None:
+        fitting.struct.lengths, fitting.struct.buckets = fitting.keep(ffi.from_buffer("int64_t[]", given.lengths)), given.buckets
     if schedule is not None:
         words = fitting.keep(Options("tutti_schedule", schedule if isinstance(schedule, dict) else {"kind": enum("tutti_schedule_kind", schedule)}))
         fitting.struct.schedule = words.struct

@@ -172,6 +172,10 @@ class Trainer(Handle):
         schedule        a kind of tutti_schedule, as "cosine", or a dictionary of its members
         steps_per_epoch for generators that do not end
 
+        lengths         of the sequences of each sample, whole numbers: each batch of arrays is cut to its longest one, and what is after
+                        a sample's length in the batch is padding, which a mask or labels of -100 leave out; val_lengths: of validation_data
+        buckets         with lengths: makes batches of samples of similar lengths, in so many ranges
+
         Other options are those of tutti_fitting: save, resume, patience, save_best, steps. Ctrl-C ends it after a step, having
         saved if asked to."""
         given = [*(callbacks if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks is not None else []), *([callback] if callback is not None else [])]

@@ -160,6 +160,122 @@ START_TEST(replaced_samples_are_left_out)
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------------- lengths ---- */
+
+enum { LONGEST = 20, BUCKETS = 4 };
+static const struct feed_list texts = { .feeds = { { .name = "x", .trains = true },
+                                            { .name = "targets", .trains = true }, { .name = "other" } },
+    .arrays = { .count = 3, .bytes = { sizeof(float), sizeof(int32_t), sizeof(float) }, .sequences = { 0, 0, 1 } },
+    .longest = LONGEST };
+
+static int64_t length_of(void *user, const int64_t *indices, int64_t count)
+{
+    int64_t longest = 0;
+    (void)user;
+    for (int64_t i = 0; i < count; i++)
+        if (longest < 1 + indices[i] * 7 % LONGEST) longest = 1 + indices[i] * 7 % LONGEST;
+    return longest;
+}
+
+/* What an epoch of batches with lengths has. */
+struct epoch {
+    int64_t order[SAMPLES], lengths[SAMPLES];
+    int64_t count, padded; /* positions after the samples' own */
+    int batches;
+};
+
+static void read_lengths(struct epoch *epoch, const struct batches_options *options, int buckets)
+{
+    struct numbers numbers = { .fail_at = -1 };
+    const tutti_source source = {
+        .samples = SAMPLES, .read = read_numbers, .user = &numbers, .batch_length = length_of, .buckets = buckets
+    };
+    struct batches *batches;
+    struct batch batch;
+    *epoch = (struct epoch) { 0 };
+    ck_assert_int_eq(batches_open(&batches, &source, options), TUTTI_OK);
+    while (batches_next(batches, &batch) == TUTTI_OK && batch.samples > 0) {
+        ck_assert(batch.samples == BATCH_SAMPLES || options->position + epoch->count + batch.samples == SAMPLES);
+        ck_assert_int_ge(batch.feeds.length, length_of(NULL, batch.indices, batch.samples));
+        ck_assert(buckets > 0 || batch.feeds.length == length_of(NULL, batch.indices, batch.samples));
+        epoch->lengths[epoch->batches++] = batch.feeds.length;
+        for (int64_t i = 0; i < batch.samples; i++) {
+            epoch->padded += batch.feeds.length - length_of(NULL, &batch.indices[i], 1);
+            epoch->order[epoch->count++] = (int64_t)inputs_of(&batch)[i];
+            ck_assert_int_eq(batch.indices[i], (int64_t)inputs_of(&batch)[i]);
+        }
+    }
+    batches_close(batches);
+}
+
+static int distinct(const struct epoch *epoch)
+{
+    int count = 0;
+    for (int i = 0; i < epoch->batches; i++) {
+        bool seen = false;
+        for (int j = 0; j < i; j++) seen |= epoch->lengths[j] == epoch->lengths[i];
+        count += !seen;
+    }
+    return count;
+}
+
+START_TEST(batches_have_similar_lengths)
+{
+    static struct epoch mixed, sorted, other, rest;
+    struct batches_options options = options_of(1, 3, 0);
+    bool seen[SAMPLES] = { false };
+    options.feeds = &texts;
+    read_lengths(&mixed, &options, 0);
+    read_lengths(&sorted, &options, BUCKETS);
+    ck_assert_int_eq(sorted.count, SAMPLES);
+    for (int i = 0; i < SAMPLES; i++) seen[sorted.order[i]] = true;
+    for (int i = 0; i < SAMPLES; i++) ck_assert_msg(seen[i], "sample %d is missing", i);
+    ck_assert_int_le(distinct(&sorted), BUCKETS);
+    ck_assert_int_lt(sorted.padded * 2, mixed.padded);
+    ck_assert(memcmp(sorted.lengths, sorted.lengths + 1, 4 * sizeof(int64_t)) != 0);
+    options.position = 40;
+    read_lengths(&rest, &options, BUCKETS);
+    ck_assert_int_eq(rest.count, SAMPLES - 40);
+    ck_assert(memcmp(sorted.order + 40, rest.order, (SAMPLES - 40) * sizeof(*rest.order)) == 0);
+    ck_assert(memcmp(sorted.lengths + 4, rest.lengths, (size_t)rest.batches * sizeof(*rest.lengths)) == 0);
+    options = options_of(1, 4, 0);
+    options.feeds = &texts;
+    read_lengths(&other, &options, BUCKETS);
+    ck_assert(memcmp(sorted.order, other.order, sizeof(other.order)) != 0);
+}
+END_TEST
+
+/* The smaller batch of an epoch has samples of any length, over the epochs. */
+START_TEST(small_batch_has_any_length)
+{
+    static struct epoch epoch;
+    bool seen[LONGEST + 1] = { false };
+    int count = 0;
+    for (uint64_t e = 0; e < 30; e++) {
+        struct batches_options options = options_of(1, e, 100);
+        options.feeds = &texts;
+        read_lengths(&epoch, &options, BUCKETS);
+        ck_assert_int_eq(epoch.count, 3);
+        count += !seen[epoch.lengths[0]];
+        seen[epoch.lengths[0]] = true;
+    }
+    ck_assert_int_eq(count, BUCKETS);
+}
+END_TEST
+
+START_TEST(without_shuffling_the_shortest_are_first)
+{
+    static struct epoch epoch;
+    struct batches_options options = options_of(1, 0, 0);
+    options.feeds = &texts;
+    options.shuffle = false;
+    read_lengths(&epoch, &options, _i ? 64 : BUCKETS);
+    for (int i = 1; i < epoch.batches; i++) ck_assert_int_ge(epoch.lengths[i], epoch.lengths[i - 1]);
+    for (int i = 1; i < SAMPLES && _i; i++)
+        ck_assert_int_ge(length_of(NULL, &epoch.order[i], 1), length_of(NULL, &epoch.order[i - 1], 1));
+}
+END_TEST
+
 START_TEST(source_fails)
 {
     struct numbers numbers = { .fail_at = 25, .reason = _i ? "photo.jpg is damaged" : NULL };
@@ -248,6 +364,9 @@ Suite *suite_batches(void)
     tcase_add_test(cases, order_of_seed_and_epoch);
     tcase_add_test(cases, goes_on_within_an_epoch);
     tcase_add_test(cases, replaced_samples_are_left_out);
+    tcase_add_test(cases, batches_have_similar_lengths);
+    tcase_add_test(cases, small_batch_has_any_length);
+    tcase_add_loop_test(cases, without_shuffling_the_shortest_are_first, 0, 2);
     tcase_add_loop_test(cases, source_fails, 0, 2);
     tcase_add_test(cases, next_batch_is_seen);
     tcase_add_test(cases, closed_early);

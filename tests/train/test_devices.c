@@ -58,10 +58,10 @@ int main(void)
         Suite *(*make)(void);
     } suites[] = { { "devices", suite_devices }, { "alone", suite_alone }, { "rebalance", suite_rebalance },
         { "feeds", suite_feeds }, { "finetune", suite_finetune }, { "fit", suite_fit },
-        { "schedules", suite_schedules }, { "fp16", suite_fp16 }, { "objective", suite_objective },
-        { "options", suite_options }, { "bf16", suite_bf16 }, { "parameters", suite_parameters },
-        { "scored", suite_scored }, { "sequences", suite_sequences }, { "sync", suite_sync },
-        { "between", suite_between } };
+        { "schedules", suite_schedules }, { "fp16", suite_fp16 }, { "lengths", suite_lengths },
+        { "objective", suite_objective }, { "options", suite_options }, { "bf16", suite_bf16 },
+        { "parameters", suite_parameters }, { "scored", suite_scored }, { "sequences", suite_sequences },
+        { "sync", suite_sync }, { "between", suite_between } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();

@@ -13,6 +13,7 @@ Suite *suite_feeds(void);
 Suite *suite_finetune(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
+Suite *suite_lengths(void);
 Suite *suite_objective(void);
 Suite *suite_options(void);
 Suite *suite_bf16(void);
