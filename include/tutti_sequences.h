@@ -45,6 +45,9 @@ typedef struct tutti_attention_options {
     tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
     tutti_tensor *scores;                      /* written; NULL: not wanted */
     tutti_attention_stage scores_stage;        /* which ones */
+    /* At least 0, below 1. In training, probabilities become 0 with this probability, and the others are divided by
+     * 1 - dropout, as by tutti_dropout(), before they weigh v. `scores` are those before. */
+    float dropout;
 } tutti_attention_options;
 /* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
  * Attention and PyTorch's scaled_dot_product_attention. q [heads, length, width], k [kv_heads, keys, width], v

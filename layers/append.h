@@ -15,6 +15,8 @@ struct append_context {
 
 /* Keeps the status if it is the first failure. */
 int append_fail(const struct append_context *c, tutti_status status);
+/* dropout.c. Draws from a stream of its own, as each layer of tutti_dropout(). */
+int append_dropout(const struct append_context *c, int x, float probability);
 int append_one(const struct append_context *c, const struct operation *operation, int a);
 int append_two(const struct append_context *c, const struct operation *operation, int a, int b);
 /* Elementwise with one number: `scale`, `shift` or `power`. */

@@ -249,8 +249,9 @@ static int attend(struct attention *a)
     const int bias = bias_of(a);
     if (o->scores && o->scores_stage == TUTTI_SCORES_MASKED)
         expose_scores(a, TUTTI_SCORES_MASKED, bias == NO_VALUE ? scores : append_two(c, &operation_add, scores, bias));
-    const int p = probabilities(a, scores, bias);
+    int p = probabilities(a, scores, bias);
     expose_scores(a, TUTTI_SCORES_SOFTMAX, p);
+    if (o->dropout > 0 && c->graph->status == TUTTI_OK) p = append_dropout(c, p, o->dropout);
     const int y = product(c, p, a->v, false);
     return a->joined ? last_joined(c, exchanged(c, y, 1, 2)) : y;
 }
@@ -303,6 +304,9 @@ tutti_tensor tutti_attention(
             fail(TUTTI_INVALID,
                 "attention: a number of heads, a window or softcap is negative, a number is not finite, or softcap "
                 "is too small to divide by"));
+    if (!(o->dropout >= 0 && o->dropout < 1))
+        return network_fail(network,
+            fail(TUTTI_INVALID, "attention: dropout is %g: it must be at least 0 and less than 1", (double)o->dropout));
     return network_close(network, c.layer, decompose_attention(&attention));
 }
 

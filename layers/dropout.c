@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "graph/network.h"
+#include "layers/append.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
@@ -28,6 +29,13 @@ static tutti_status in_inference(struct graph *graph, size_t *n, int *same)
 {
     *same = graph->nodes[*n].inputs[0];
     return TUTTI_OK;
+}
+
+int append_dropout(const struct append_context *c, int x, float probability)
+{
+    const int inputs[] = { x, graph_constants(c->graph) };
+    const struct dropout_attributes attributes = { .probability = probability, .stream = c->network->dropout_count++ };
+    return graph_append(c->graph, &operation_dropout, &attributes, inputs, 2, c->layer);
 }
 
 tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probability)

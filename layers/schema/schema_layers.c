@@ -86,7 +86,7 @@ static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs
 
 struct attention_options {
     int64_t heads, kv_heads, window_before, window_after;
-    float scale, softcap;
+    float scale, softcap, dropout;
     bool causal, mask_is_boolean;
 };
 struct recurrent_options {
@@ -108,7 +108,8 @@ LAYER(attention,
             .window_before = READ(attention)->window_before,
             .window_after = READ(attention)->window_after,
             .mask = optional(inputs, count, 3),
-            .mask_is_boolean = READ(attention)->mask_is_boolean }))
+            .mask_is_boolean = READ(attention)->mask_is_boolean,
+            .dropout = READ(attention)->dropout }))
 
 #define RECURRENT_LAYER(name)                                                             \
     LAYER(name,                                                                           \
@@ -239,7 +240,9 @@ static const struct op_schema layers[] = {
             INTEGER("window_after", attention, window_after, "0",
                 "1 + number of keys after its position that a query sees; 0: all; without causal"),
             FLAG("mask_is_boolean", attention, mask_is_boolean,
-                "1: the mask is not added; keys where it is 0 are not seen")),
+                "1: the mask is not added; keys where it is 0 are not seen"),
+            NUMBER("dropout", attention, dropout, "0",
+                "in training, the probability with which a probability becomes 0, as by dropout")),
         .layer = attention },
     RECURRENT(lstm, "PyTorch's LSTM of one layer, with batch_first", "4 ", "8 ", ,
         FLAG("input_forget", recurrent, input_forget, "1: the forget gate is 1 less the input gate")),

@@ -1,15 +1,17 @@
-/* attention n h s t d [v kv past causal mask boolean cap scale before after counts joined stage]
+/* attention n h s t d [v kv past causal mask boolean cap scale before after counts joined stage drop]
  *   queries x [h][s][d]; keys [kv][t][d] and values [kv][t][v] are parameters plus the mean of the sample, and so are
  *   `past` ones before them
  *   before, after   windows, plus 1
  *   counts           keys that are there
  *   joined           inputs are [length][heads width]
+ *   drop             dropout of the probabilities
  *   stage            the result is the scores of this stage + 1, plus the sum of what it is otherwise
  *
  * rotary n h s d [width interleaved joined ids]: x [h][s][d], cos and sin are parameters [s][width / 2], or tables. */
 #include <math.h>
 #include <stdio.h>
 
+#include "base/random.h"
 #include "tests/layers/cases.h"
 #include "tutti_sequences.h"
 
@@ -67,7 +69,8 @@ static tutti_tensor build(tutti_network *network, const struct test_case *c)
         .causal = case_get(c, "causal", 0),
         .window_before = case_get(c, "before", 0),
         .window_after = case_get(c, "after", 0),
-        .mask_is_boolean = case_get(c, "boolean", 0) };
+        .mask_is_boolean = case_get(c, "boolean", 0),
+        .dropout = (float)case_get_real(c, "drop", 0) };
     if (case_get(c, "mask", 0)) {
         masked = mask(network, c);
         options.mask = &masked;
@@ -144,15 +147,33 @@ static void row_of(const struct test_case *c, int64_t stage, const double *x, co
     for (int64_t j = 0; j < keys && sum > 0; j++) row[j] /= sum;
 }
 
+/* Drops probabilities of query e = head * s + i of a sample, by the counters that clkernels/dropout.cl defines. */
+static void drop(const struct test_case *c, int64_t sample, int64_t e, double *row)
+{
+    const double probability = case_get_real(c, "drop", 0);
+    const struct step_constants *s = &c->constants;
+    const int64_t rows = case_get(c, "h", 1) * case_get(c, "s", 1), keys = keys_of(c);
+    for (int64_t j = 0; j < keys && probability > 0; j++) {
+        const uint64_t position = (uint64_t)(((s->first_sample + sample) * rows + e) * keys + j);
+        const uint64_t block = position / 64 * 16 + position % 16;
+        const uint32_t key[2] = { s->seed_low, s->seed_high ^ s->step_high };
+        const uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), s->step_low, RANDOM_DROPOUT };
+        uint32_t numbers[4];
+        philox4x32(key, counter, numbers);
+        row[j] = numbers[position % 64 / 16] < (uint32_t)(probability * 0x1p32) ? 0 : row[j] / (1 - probability);
+    }
+}
+
 /* The results of a sample; returns their sum. */
 static double attend(
-    const struct test_case *c, const double *x, const double *const *parameters, double mean, double *y)
+    const struct test_case *c, int64_t sample, const double *x, const double *const *parameters, double mean, double *y)
 {
     const int64_t h = case_get(c, "h", 1), s = case_get(c, "s", 1), v = case_get(c, "v", case_get(c, "d", 1));
     double row[MOST_KEYS], all = 0;
     for (int64_t e = 0; e < h * s; e++) {
         const int64_t head = e / s, i = e % s;
         row_of(c, 0, x, parameters, mean, head, i, row);
+        drop(c, sample, e, row);
         for (int64_t f = 0; f < v; f++) {
             double sum = 0;
             for (int64_t j = 0; j < keys_of(c); j++)
@@ -173,7 +194,7 @@ static void reference(
         const double *x = inputs[0] + n * h * s * d;
         double mean = 0;
         for (int64_t i = 0; i < h * s * d; i++) mean += x[i] / (double)(h * s * d);
-        const double all = attend(c, x, parameters, mean, stage ? NULL : y + n * h * s * v);
+        const double all = attend(c, n, x, parameters, mean, stage ? NULL : y + n * h * s * v);
         for (int64_t e = 0; e < h * s && stage; e++, y += keys_of(c)) {
             row_of(c, stage, x, parameters, mean, e / s, e % s, y);
             for (int64_t j = 0; j < keys_of(c); j++) y[j] += all;
@@ -195,6 +216,9 @@ static const char *const cases[] = {
     "attention n1 h2 s4 t9 d3 counts3 before2 mask9 boolean1",
     "attention n1 h2 s4 t9 d3 cap2 mask9 boolean1 stage2",
     "attention n1 h2 s4 t9 d3 causal1 past2 stage4",
+    "attention n2 h2 s5 t7 d4 drop0.25",
+    "attention n3 h4 s3 t5 d4 kv2 v3 joined1 causal1 drop0.5",
+    "attention n2 h2 s5 t7 d4 mask5 boolean1 drop0.25 stage4",
     NULL,
 };
 
