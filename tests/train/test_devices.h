@@ -6,6 +6,7 @@
 #include <check.h>
 #undef fail
 
+Suite *suite_attention_drops(void);
 Suite *suite_between(void);
 Suite *suite_schedules(void);
 Suite *suite_rebalance(void);

@@ -56,16 +56,16 @@ def attention(walk, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=
     mask = mask_of(walk, query, attn_mask) if attn_mask is not None else None
     leading = [tuple(tensor.shape)[:-2] for tensor in tensors]
     heads = [math.prod(sizes) for sizes in leading]
-    if dropout_p or (attn_mask is not None and len(leading[0]) != 1):
+    if attn_mask is not None and len(leading[0]) != 1:
         if heads[0] != heads[1] or enable_gqa:
-            raise Refused("dropout, or a mask, of grouped heads")
-        tensor = by_products(walk, tensors, mask, attn_mask, dropout_p, is_causal, scale)
+            raise Refused("a mask of grouped heads")
+        tensor = by_products(walk, tensors, mask, attn_mask, dropout_p, scale)
         return walk.result(tensor, given, outer=query.outer)
     if heads[0] != heads[1] and not enable_gqa:
         raise Refused("different heads of queries and keys")
     tensors = [walk.reshaped(tensor, (count, *tuple(tensor.shape)[-2:])) for tensor, count in zip(tensors, heads)]
     more = {"mask": mask, "mask_is_boolean": attn_mask.dtype == torch.bool} if mask is not None else {}
-    tensor = layers.attention(*tensors, causal=bool(is_causal), scale=scale, **more)
+    tensor = layers.attention(*tensors, causal=bool(is_causal), scale=scale, dropout=dropout_p, **more)
     return walk.result(walk.reshaped(tensor, (*leading[0], *tuple(tensor.shape)[-2:])), given, outer=query.outer)
 
 
@@ -83,16 +83,11 @@ def mask_of(walk, query, mask):
     return walk.reshaped(mask.floats, (*mask.shape.sizes[:at], *[1] * len(query.split), *mask.shape.sizes[at + 1:]))
 
 
-def by_products(walk, tensors, mask, attn_mask, dropout_p, is_causal, scale):
+def by_products(walk, tensors, mask, attn_mask, dropout_p, scale):
     q, k, v = tensors
     scores = walk.op("matmul", walk.op("scale", q, factor=scale), k, transpose_b=1)
-    if is_causal:
-        seen = torch.ones(tuple(scores.shape)[-2:]).tril()
-        mask, attn_mask = walk.known(seen).floats, None
-    if mask is not None and (attn_mask is None or attn_mask.dtype == torch.bool):
-        scores = walk.op("where", mask, scores, float("-inf"))
-    elif mask is not None:
-        scores = walk.op("add", scores, mask)
+    masked = attn_mask.dtype == torch.bool
+    scores = walk.op("where", mask, scores, float("-inf")) if masked else walk.op("add", scores, mask)
     weights = walk.op("softmax", scores)
     weights = walk.op("dropout", weights, ratio=dropout_p) if dropout_p else weights
     return walk.op("matmul", weights, v)
