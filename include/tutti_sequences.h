@@ -41,7 +41,7 @@ typedef struct tutti_attention_options {
     const tutti_tensor *mask;
     bool mask_is_boolean;
     const tutti_tensor *past_key, *past_value; /* [kv_heads, past length, width], before keys and values */
-    const tutti_tensor *key_counts;            /* one number for each sample: keys from this number on are not seen */
+    const tutti_tensor *key_counts; /* one number for each sample, f32 or i32: keys from it on are not seen */
     tutti_tensor *present_key, *present_value; /* written: keys and values with the past ones; NULL: not wanted */
     tutti_tensor *scores;                      /* written; NULL: not wanted */
     tutti_attention_stage scores_stage;        /* which ones */
@@ -52,8 +52,8 @@ typedef struct tutti_attention_options {
 /* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
  * Attention and PyTorch's scaled_dot_product_attention. q [heads, length, width], k [kv_heads, keys, width], v
  * [kv_heads, keys, width of v] -> [heads, length, width of v]. The number of heads is a multiple of kv_heads: each of
- * these serves as many neighbouring heads. A query that sees no key gives 0. With TUTTI_SEQUENCE as the length, a mask
- * takes the place of `causal` and windows. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
+ * these serves as many neighbouring heads. A query that sees no key gives 0. Queries and keys may have the length
+ * TUTTI_SEQUENCE. Errors: TUTTI_SHAPE, TUTTI_INVALID, TUTTI_UNSUPPORTED. */
 TUTTI_API tutti_tensor tutti_attention(
     tutti_network *network, tutti_tensor q, tutti_tensor k, tutti_tensor v, const tutti_attention_options *options);
 

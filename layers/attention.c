@@ -2,6 +2,7 @@
  * decompositions. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
  * mostly there are none. */
 #include "layers/decompose.h"
+#include "layers/lines.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -89,6 +90,44 @@ static float *distances(const struct attention *a)
     return values;
 }
 
+/* Returns 0, 1, ... for an axis of this size; `from_end`: how many elements there are from each one on. The length of
+ * sequences is known only when a plan is made: a sum of ones counts it. */
+static int counted(const struct append_context *c, int64_t size, bool from_end)
+{
+    if (size == TUTTI_SEQUENCE) {
+        const struct scan_attributes scan = { .exclusive = !from_end, .reverse = from_end };
+        const int one = number(c, TUTTI_SHAPE(1), (float[]) { 1 });
+        const int ones = append_expand(c, one, TUTTI_SHAPE(TUTTI_SEQUENCE), one);
+        return graph_append(c->graph, &operation_cumsum, &scan, &ones, 1, c->layer);
+    }
+    float *values = memory_new((size_t)size, sizeof *values);
+    if (!values) return append_fail(c, TUTTI_NO_MEMORY);
+    for (int64_t i = 0; i < size; i++) values[i] = (float)(from_end ? size - i : i);
+    const int made = number(c, TUTTI_SHAPE(size), values);
+    free(values);
+    return made;
+}
+
+/* Returns the distances as a value, with those terms that each sample has of its own: `counts`, or NO_VALUE. */
+static int distance_of(const struct attention *a, int counts)
+{
+    const struct append_context *c = a->c;
+    const bool counting = counts != NO_VALUE;
+    if (a->length != TUTTI_SEQUENCE && a->keys != TUTTI_SEQUENCE) {
+        float *values = distances(a);
+        if (!values) return append_fail(c, TUTTI_NO_MEMORY);
+        const int distance = number(c, TUTTI_SHAPE(a->length, a->keys), values);
+        free(values);
+        if (!counting) return distance;
+        return append_two(c, &operation_sub, append_number(c, &operation_shift, distance, (float)a->length), counts);
+    }
+    const int keys = counted(c, a->keys, false);
+    const int queries = append_reshape(c, counted(c, a->length, counting), TUTTI_SHAPE(a->length, 1));
+    int distance = append_two(c, counting ? &operation_add : &operation_sub, keys, queries);
+    if (a->past > 0) distance = append_number(c, &operation_shift, distance, -(float)a->past);
+    return counting ? append_two(c, &operation_sub, distance, counts) : distance;
+}
+
 /* Returns 1 where the distance is in the window. The distance may include a term for each sample. */
 static int in_window(const struct attention *a, int distance)
 {
@@ -109,11 +148,17 @@ static int in_window(const struct attention *a, int distance)
 /* The number of keys of each sample as [..., 1, 1, 1]. */
 static int key_counts(const struct attention *a)
 {
-    const struct value *value = graph_at(a->c->graph, a->o->key_counts->id);
+    const struct append_context *c = a->c;
+    const struct value *value = graph_at(c->graph, a->o->key_counts->id);
     if (!value) return NO_VALUE;
+    const int64_t further = rank_of(c, a->q) - 3;
     tutti_shape shape = value->shape;
-    for (int i = 0; i < 3 && shape.rank < TUTTI_MAX_RANK; i++) shape.sizes[shape.rank++] = 1;
-    return append_reshape(a->c, a->o->key_counts->id, shape);
+    while (shape.rank - value->batched > further && shape.sizes[shape.rank - 1] == 1) shape.rank--;
+    if (shape.rank - value->batched > further || shape.rank + 3 > TUTTI_MAX_RANK)
+        return append_fail(c, fail(TUTTI_SHAPE, "attention: key_counts must be one number for each sample"));
+    for (int i = 0; i < 3; i++) shape.sizes[shape.rank++] = 1;
+    const int id = a->o->key_counts->id;
+    return append_reshape(c, value->type == TYPE_F32 ? id : append_one(c, &operation_cast, id), shape);
 }
 
 /* Returns which keys a query may see, judged by positions: 1 or 0; NO_VALUE: all. */
@@ -122,29 +167,15 @@ static int seen_by_position(const struct attention *a)
     const struct append_context *c = a->c;
     const tutti_attention_options *o = a->o;
     const bool windows = o->causal || o->window_before || o->window_after;
-    int seen = NO_VALUE, counts = o->key_counts ? key_counts(a) : NO_VALUE;
     if (!windows && !o->key_counts) return NO_VALUE;
-    if (a->length < 1 || a->keys < 1)
+    if ((a->length < 1 && a->length != TUTTI_SEQUENCE) || (a->keys < 1 && a->keys != TUTTI_SEQUENCE))
         return append_fail(c,
-            fail(TUTTI_UNSUPPORTED,
-                "attention: sequences have the length TUTTI_SEQUENCE: masks by position need a "
-                "number; pass a mask instead, which `prefix` makes of one for the longest"));
-    if (windows) {
-        float *values = distances(a);
-        if (!values) return append_fail(c, TUTTI_NO_MEMORY);
-        int distance = number(c, TUTTI_SHAPE(a->length, a->keys), values);
-        free(values);
-        if (counts != NO_VALUE)
-            distance =
-                append_two(c, &operation_sub, append_number(c, &operation_shift, distance, (float)a->length), counts);
-        seen = in_window(a, distance);
-    }
+            fail(TUTTI_UNSUPPORTED, "attention: the samples of a batch are an axis: masks by position need a number"));
+    const int counts = o->key_counts ? key_counts(a) : NO_VALUE;
+    if (c->graph->status != TUTTI_OK) return NO_VALUE;
+    const int seen = windows ? in_window(a, distance_of(a, counts)) : NO_VALUE;
     if (counts == NO_VALUE) return seen;
-    float *positions = memory_new((size_t)a->keys, sizeof *positions);
-    if (!positions) return append_fail(c, TUTTI_NO_MEMORY);
-    for (int64_t i = 0; i < a->keys; i++) positions[i] = (float)i;
-    const int present = append_two(c, &operation_less, number(c, TUTTI_SHAPE(a->keys), positions), counts);
-    free(positions);
+    const int present = append_two(c, &operation_less, counted(c, a->keys, false), counts);
     return seen == NO_VALUE ? present : append_two(c, &operation_and, seen, present);
 }
 

@@ -247,6 +247,81 @@ START_TEST(lost_steps_are_replayed)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------- masks by position ---- */
+
+static const struct masks {
+    tutti_attention_options options;
+    bool counts; /* key_counts */
+} all_masks[] = {
+    { { .heads = HEADS, .causal = true }, false },
+    { { .heads = HEADS, .window_before = 3, .window_after = 2 }, false },
+    { { .heads = HEADS }, true },
+    { { .heads = HEADS, .causal = true }, true },
+    { { .heads = HEADS, .window_before = 2, .window_after = 4, .dropout = 0.25f }, true },
+};
+enum { MASKS = sizeof(all_masks) / sizeof(*all_masks) };
+
+/* x [length, WIDTH], and the number of keys of each sample. */
+static void compile_masked(struct model *model, const struct way *way, int64_t length, const struct masks *masks)
+{
+    tutti_training training = way->training;
+    tutti_attention_options options = masks->options;
+    model->session.runtime = session_runtime(way->devices, way->apart);
+    tutti_network *network = model->session.network = tutti_network_new(model->session.runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(length, WIDTH)),
+                       counts = tutti_input_typed(network, "counts", TUTTI_DTYPE_I32, NULL, 0);
+    const tutti_tensor q = tutti_dense(network, x, WIDTH, &(tutti_dense_options) { .name = "q" }),
+                       v = tutti_dense(network, x, WIDTH, &(tutti_dense_options) { .name = "v" });
+    if (masks->counts) options.key_counts = &counts;
+    model->logits = tutti_attention(network, q, x, v, &options);
+    const tutti_tensor shifted[] = { model->logits, x };
+    const tutti_tensor difference = tutti_op(network, "sub", shifted, 2, NULL);
+    model->loss =
+        tutti_mean(network, tutti_op(network, "mul", (tutti_tensor[]) { difference, difference }, 2, NULL), NULL);
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
+    training.batch = TEXTS;
+    training.learning_rate = 0.2f;
+    training.seed = 3;
+    training.losses = &model->loss;
+    training.loss_count = 1;
+    training.fetch_in_training = true;
+    if (length == TUTTI_SEQUENCE) training.sequence = LONGEST;
+    model->session.trainer = tutti_compile(network, model->logits, &training);
+    ck_assert_msg(model->session.trainer, "%s", tutti_message(NULL));
+}
+
+/* Causal masks, windows and numbers of keys are those of networks with a fixed length, which tests/layers compares with
+ * a reference. Some samples have no keys, or more than there are. */
+START_TEST(masks_by_position_of_any_length)
+{
+    static const int64_t some[] = { 5, LONGEST, 1 };
+    const struct masks *masks = &all_masks[_i % MASKS];
+    struct model varied = { 0 };
+    float x[TEXTS * LONGEST * WIDTH], left[TEXTS * LONGEST * WIDTH], right[TEXTS * LONGEST * WIDTH];
+    int32_t counts[TEXTS];
+    compile_masked(&varied, &training_ways[_i < MASKS ? 0 : 3], TUTTI_SEQUENCE, masks);
+    for (int i = 0; i < TEXTS * LONGEST * WIDTH; i++) x[i] = random_normal(5, 1, (uint64_t)i);
+    for (int l = 0; l < 3; l++) {
+        struct model fixed = { 0 };
+        const int64_t length = some[l];
+        tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, x, length }, { "counts", TUTTI_DTYPE_I32, counts } };
+        tutti_metrics a, b;
+        for (int i = 0; i < TEXTS; i++) counts[i] = (int32_t)(length * i / 4);
+        compile_masked(&fixed, &training_ways[0], length, masks);
+        copy_parameters(&varied, &fixed);
+        fixed.session.trainer->state.position.steps = varied.session.trainer->state.position.steps; /* dropout's */
+        ASSERT_OK(tutti_train_fetch(varied.session.trainer, feeds, 2, TEXTS, FETCH_ONE(varied.logits, left), &a));
+        feeds[0].length = 0;
+        ASSERT_OK(tutti_train_fetch(fixed.session.trainer, feeds, 2, TEXTS, FETCH_ONE(fixed.logits, right), &b));
+        ck_assert_double_eq_tol(a.loss, b.loss, 1e-5);
+        for (int64_t i = 0; i < TEXTS * length * WIDTH; i++) ck_assert_float_eq_tol(left[i], right[i], 1e-5f);
+        close_to(&varied.session, &fixed.session, ROUNDING);
+        session_close(&fixed.session);
+    }
+    session_close(&varied.session);
+}
+END_TEST
+
 static int plan_count(const struct replica *replica)
 {
     int count = 0;
@@ -352,6 +427,7 @@ Suite *suite_sequences(void)
     add_cases(cases, varied_learns_as_fixed, WAYS);
     add_cases(cases, forward_of_any_length, WAYS);
     tcase_add_test(cases, lost_steps_are_replayed);
+    add_cases(cases, masks_by_position_of_any_length, 2 * MASKS);
     tcase_add_test(cases, plans_are_bounded);
     add_cases(cases, fit_has_the_length_of_its_arrays, WAYS);
     add_cases(cases, lengths_are_checked, (int)(sizeof(wrongs) / sizeof(*wrongs)));
