@@ -173,7 +173,7 @@ void parameters_lose(struct parameter_store *store, const struct replica *replic
 {
     if (store->newest != NEWEST_ON_DEVICE || store->holder != replica) return;
     go_to(store, NEWEST_LOST, NULL);
-    parameters_changed(store);
+    store->version++; /* the host's copy counts again, which no device has */
 }
 
 bool parameters_are_lost(const struct parameter_store *store)

@@ -64,14 +64,14 @@ bool parameters_are_ema(const struct parameter_store *store);
 void parameters_begin_ema(struct parameter_store *store, int64_t first, int64_t count);
 
 struct replica *parameters_holder(const struct parameter_store *store); /* NULL: not a device */
-/* Transitions. After an update, declares where the newest parameters are (NULL: on the host), and counts a version.
- * adopt_next: the step wrote the next copy, which becomes the master copy. */
+/* Transitions. After an update or an average, declares where the newest parameters are (NULL: on the host), and counts
+ * a version. adopt_next: the step wrote the next copy, which becomes the master copy. */
 void parameters_commit(struct parameter_store *store, struct replica *holder, bool adopt_next);
 void parameters_fetched(struct parameter_store *store);
 void parameters_lose(struct parameter_store *store, const struct replica *replica); /* if it is the holder */
 bool parameters_are_lost(const struct parameter_store *store);
 bool parameters_claim(struct parameter_store *store);   /* whether there is something to replay */
-void parameters_changed(struct parameter_store *store); /* the caller has changed the master copy */
+void parameters_changed(struct parameter_store *store); /* the caller has changed the host's: devices get all again */
 
 /* Returns what a replica gets before its work; returns the version of the newest parameters. */
 struct parameter_snapshot parameters_snapshot(const struct parameter_store *store, const struct replica *replica);

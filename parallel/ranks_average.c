@@ -40,7 +40,7 @@ static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         TRY(average_array(ranks, master.states[i], result->states[i], network->trained_floats, weight));
     parameters_swap(&trainer->store, result);
-    parameters_changed(&trainer->store);
+    parameters_commit(&trainer->store, NULL, false);
 done:
     return status;
 }

@@ -68,10 +68,11 @@ START_TEST(newest_are_on_the_host_a_device_or_lost)
     parameters_fetched(&store);
     ck_assert(!parameters_holder(&store));
     parameters_commit(&store, one, false);
-    const uint64_t version = store.version;
+    const uint64_t version = store.version, frozen_version = store.frozen_version;
     parameters_lose(&store, one);
     ck_assert(!parameters_holder(&store) && store.version > version);
-    parameters_fetched(&store); /* there is nothing to fetch */
+    ck_assert(store.frozen_version == frozen_version); /* the others have the frozen ones */
+    parameters_fetched(&store);                        /* there is nothing to fetch */
     ck_assert(parameters_claim(&store));
     ck_assert(!parameters_claim(&store)); /* once */
     parameters_commit(&store, NULL, false);
