@@ -24,8 +24,8 @@ struct rank_note {
     uint64_t digests;    /* eight bits of the hash of each part of it, for the message */
     int64_t samples;     /* its own, of which `metrics` has the sums */
     struct metric_sums metrics;
-    double seconds; /* time for these samples, without waiting for others */
-    double weight;
+    double seconds;   /* time for these samples, without waiting for others */
+    double weight;    /* of its devices; in an average, the samples that it has trained */
     int64_t capacity; /* samples that it takes at most */
     double scale;     /* of losses, where ranks average; 0: it has had no sample since the last average */
     int64_t good, skipped;
@@ -57,9 +57,9 @@ struct rank_division {
 /* Averages of parameters. */
 struct average {
     int64_t every; /* steps between them; 0: gradients are summed in every step */
-    /* Since the last one: steps, and samples of all ranks; this rank's sums; the estimated sums of all ranks that the
+    /* Since the last one: steps, also those that failed; this rank's sums; the estimated sums of all ranks that the
      * caller was told. */
-    int64_t steps, whole;
+    int64_t steps;
     struct rank_note since, reported;
     struct optimizer_arrays result; /* of an average in progress; after one, the former master copy. Kept, as a device
                                      * that hangs may still read it, and a rank that was silent may still add to it */

@@ -81,7 +81,7 @@ static void report_rest(struct ranks *ranks, struct metric_totals *totals)
     totals->metrics = total.metrics;
     metric_sums_add(&totals->metrics, &ranks->average.reported.metrics);
     ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
-    ranks->average.steps = ranks->average.whole = 0;
+    ranks->average.steps = 0;
 }
 
 tutti_status ranks_average_parameters(
@@ -89,9 +89,11 @@ tutti_status ranks_average_parameters(
 {
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;
-    const double whole = (double)ranks->average.whole, own = (double)ranks->average.since.samples;
+    const double own = (double)ranks->average.since.samples;
     const int64_t steps = ranks->average.steps;
+    double whole = 0;
     ranks->mine = ranks->average.since;
+    ranks->mine.weight = own;
     if (steps > 0) {
         ranks->mine.samples = (ranks->average.since.samples + steps / 2) / steps;
         ranks->mine.seconds = ranks->average.since.seconds / (double)steps;
@@ -104,7 +106,8 @@ tutti_status ranks_average_parameters(
     ranks->mine.divides = ranks->division.wanted;
     ranks->mine.repartition = (int32_t)ranks->division.repartition.state;
     TRY(ranks_exchange_notes(trainer, vote));
-    TRY(average_arenas(trainer, whole > 0 ? (float)(own / whole) : 0));
+    for (int i = 0; i < ranks->comm->count; i++) whole += ranks->notes[i].weight;
+    if (whole > 0) TRY(average_arenas(trainer, (float)(own / whole)));
     agree_on_scale(trainer);
     if (ranks->division.automatic) TRY(ranks_take_division(trainer));
     ranks->division.wanted = false;
@@ -119,7 +122,6 @@ void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, 
     struct ranks *ranks = trainer->ranks;
     comm_progress(ranks->comm); /* sends a heartbeat */
     ranks->average.steps++;
-    ranks->average.whole += batch->global_samples;
     ranks->average.since.samples += batch->samples;
     metric_sums_add(&ranks->average.since.metrics, &totals->metrics);
     ranks->average.since.seconds += ranks->seconds;

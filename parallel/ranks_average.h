@@ -9,7 +9,8 @@ struct tutti_trainer;
 
 /* Returns whether ranks average parameters. */
 bool ranks_average_mode(const struct tutti_trainer *trainer);
-/* Call it after a step. Unless an average is due (ranks->average.steps), `totals` becomes an estimate for all ranks. */
+/* Call it after a step; batch and totals are 0 if it failed. Unless an average is due (ranks->average.steps), `totals`
+ * becomes an estimate for all ranks. */
 void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct metric_totals *totals);
 /* Makes the memory that ranks_average_parameters() needs, and frees. */
 tutti_status ranks_make_average(struct tutti_trainer *trainer);

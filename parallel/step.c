@@ -205,7 +205,8 @@ tutti_status trainer_step(
     if (ranks_average_mode(trainer)) {
         vote = vote_of(status);
         trainer->ranks->seconds = clock_seconds() - start;
-        ranks_local_step(trainer, batch, totals);
+        if (vote_fails(&vote)) *totals = (struct metric_totals) { 0 };
+        ranks_local_step(trainer, vote_fails(&vote) ? &(struct batch) { 0 } : batch, totals);
         if (vote_fails(&vote) || trainer->ranks->average.steps >= trainer->ranks->average.every)
             status = average(trainer, &vote, totals);
     }

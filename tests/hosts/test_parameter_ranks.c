@@ -8,7 +8,8 @@
  *   test_parameter_ranks leaves   a rank whose commit fails leaves the others
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks alone    what fails on one rank alone changes nothing on any rank
- *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
+ *   test_parameter_ranks unread   an average after steps that failed is of what was trained, and of nothing if nothing
+ * was test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/commit.h"
 #include "parallel/ranks.h"
 #include "parallel/ranks_notes.h"
@@ -276,6 +277,41 @@ static void scales(void)
     session_close(&ranks);
 }
 
+/* The ranks from which on the samples cannot be read. */
+static int read_below(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int buffer_count)
+{
+    const void *const arrays[] = { images, labels };
+    if (hosts->rank >= *(const int *)user) return 1;
+    for (int b = 0; b < buffer_count; b++)
+        for (int64_t i = 0; i < count; i++)
+            memcpy((char *)buffers[b].data + (size_t)i * buffers[b].bytes,
+                (const char *)arrays[b] + (size_t)indices[i] * buffers[b].bytes, buffers[b].bytes);
+    return 0;
+}
+
+/* Rank 0 reads its samples and does two steps, or neither rank reads any. */
+static void unread(void)
+{
+    for (int readers = 0; readers < 2; readers++) {
+        struct session one, ranks;
+        const tutti_source source = { .samples = 2 * STEP_SAMPLES, .read = read_below, .user = &readers };
+        open_averaging(&one, NULL, TUTTI_FP32);
+        open_averaging(&ranks, &(tutti_advanced_options) { .average_every = 2 }, TUTTI_FP32);
+        for (int number = 0; number < 2 * readers; number++) {
+            const int first = number * STEP_SAMPLES;
+            ASSERT_OK(tutti_train_step(
+                one.trainer, FEED_PAIR(images + first * PIXELS, labels + first), STEP_SAMPLES / 2, NULL));
+        }
+        fails_with(tutti_fit_source(ranks.trainer, &source, &(tutti_fitting) { .no_shuffle = true }), TUTTI_FILE,
+            readers ? "rank 1" : "rank 0");
+        ASSERT_OK(tutti_evaluate(ranks.trainer, FEED_PAIR(images, labels), STEP_SAMPLES, NULL)); /* averages first */
+        same_bytes(&one, &ranks);
+        same_on_ranks(&ranks);
+        session_close(&one);
+        session_close(&ranks);
+    }
+}
+
 enum { COLUMNS = 7, LONGEST = 9 };
 
 static void open_sequences(struct session *session, const char *devices, bool with_hosts)
@@ -463,4 +499,5 @@ static void alone(void)
 }
 
 const struct mode modes[] = { { "alone", alone }, { "none", none }, { "equal", equal }, { "other", other },
-    { "lengths", lengths }, { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales }, { NULL } };
+    { "lengths", lengths }, { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales },
+    { "unread", unread }, { NULL } };
