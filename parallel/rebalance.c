@@ -40,6 +40,7 @@ enum { ODD_STEPS = 2 };
 struct probe {
     struct replica_work work;
     struct arrays_memory samples; /* copies */
+    bool succeeded;
 };
 
 struct probing {
@@ -256,9 +257,11 @@ static tutti_status adopt(tutti_trainer *trainer)
 /* A job of the replica. */
 static tutti_status run_probe(struct replica *replica, void *argument)
 {
-    const tutti_status status = replica_run(replica, argument);
+    struct probe *probe = argument;
+    const tutti_status status = replica_run(replica, &probe->work);
     const tutti_status unmapped = gradients_unmap(replica);
     replica_end_attempt(replica); /* its gradients are not those of a step */
+    probe->succeeded = status == TUTTI_OK && unmapped == TUTTI_OK;
     return status == TUTTI_OK ? unmapped : status;
 }
 
@@ -272,10 +275,10 @@ static tutti_status end_probe(tutti_trainer *trainer)
     versions_invalidate_parameters(&replica->versions);
     const tutti_status status = worker_wait(&replica->worker);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
-    const int device = replica->number;
-    const struct replica_work *work = &probing->probes[device].work;
-    const double seconds = work->result.seconds + replica->parameters_s;
-    balance_probed(&trainer->balance, device, work->samples, seconds);
+    const struct probe *probe = &probing->probes[replica->number];
+    const double seconds = probe->work.result.seconds + replica->parameters_s;
+    /* If it failed, and the device has done other work since, the next probe shows its time. */
+    if (probe->succeeded) balance_probed(&trainer->balance, replica->number, probe->work.samples, seconds);
     probing->next = clock_seconds() + fmax(PROBE_EARLIEST, PROBE_REST * seconds);
     return TUTTI_OK;
 }
@@ -303,13 +306,14 @@ static tutti_status start_probe(tutti_trainer *trainer, int device, int64_t samp
     const struct array_list *list = &trainer->feeds.arrays;
     probe->work = (struct replica_work) { .input = *input, .samples = samples, .probe = true };
     probe->work.input.gives_outputs = false;
+    probe->succeeded = false;
     probing->last = device;
     const tutti_status status =
         arrays_reserve(list, (struct bound_sizes) { samples, input->feeds.length }, false, &probe->samples);
     if (status != TUTTI_OK) return status;
     probe->work.input.feeds = arrays_pack(list, &input->feeds, samples, probe->samples.at);
     probing->replica = &trainer->replicas[device];
-    worker_start(&probing->replica->worker, run_probe, &probe->work);
+    worker_start(&probing->replica->worker, run_probe, probe);
     return TUTTI_OK;
 }
 

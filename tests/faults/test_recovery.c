@@ -301,6 +301,38 @@ static const char *probe_reads_late(void)
     return shared ? "the next probe changes what the hanging device reads" : NULL;
 }
 
+/* A probe fails, and the device then works because the other is lost: the probe has shown no time. */
+static const char *probe_fails_before_other_work(void)
+{
+    const struct fault fault = { .victim = 1, .order = { .kind = LAYER_LAUNCH, .at = 1, .action = LAYER_FAIL } };
+    struct session session = { 0 };
+    double loss, times[] = { 1e-3, 1e-3 };
+    tutti_status status = session_open(&session, "0,1", NULL);
+    if (status == TUTTI_OK) status = build(&session, &(struct fault) { .phase = PHASE_SINGLE }, NULL);
+    if (status == TUTTI_OK) status = session_step(&session, 0, &loss);
+    if (status != TUTTI_OK) return status_message();
+    const struct speed *speed = &session.trainer->balance.devices[1].speed;
+    session.trainer->balance.cold = 0;
+    balance_add(&session.trainer->balance, times, times[0]);
+    leave_single(&session, 0);
+    give(&session, &fault);
+    status = step_until_probed(&session, 1, false);
+    const double before = speed->scale;
+    if (status == TUTTI_OK)
+        status = trainer_lose(session.trainer, &session.trainer->replicas[0], fail(TUTTI_DEVICE_LOST, "a test"));
+    if (status == TUTTI_OK)
+        status = tutti_evaluate(session.trainer, FEED_PAIR(images, labels), SAMPLES, &(tutti_metrics) { 0 });
+    const long broken = layer->broken();
+    layer->give(NULL);
+    if (status == TUTTI_OK) status = session_step(&session, 1, &loss);
+    const double after = speed->scale;
+    const bool lost = replica_is_lost(&session.trainer->replicas[1]);
+    session_close(&session);
+    if (status != TUTTI_OK) return status_message();
+    if (broken != 1) return "the probe did not fail, so this test shows nothing";
+    return lost ? "the device was lost" : after < before / 2 ? "a probe that failed was timed" : NULL;
+}
+
 /* The caller's limit holds without a step, too: a device hangs in the second evaluation. */
 static const char *evaluation_hangs(void)
 {
@@ -408,6 +440,7 @@ int main(void)
     expect("a change of shares is given up while a plan hangs", change_given_up());
     expect("a probe hangs at the end", hanging_probe());
     expect("a probe hangs and reads its samples late", probe_reads_late());
+    expect("a probe fails before other work", probe_fails_before_other_work());
     expect("a device hangs in an evaluation", evaluation_hangs());
     try_losing();
     try_lending();
