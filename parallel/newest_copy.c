@@ -17,16 +17,25 @@ done:
     return status;
 }
 
-tutti_status newest_copy(tutti_trainer *trainer)
+tutti_status newest_check(tutti_trainer *trainer)
 {
     struct replica *replica = parameters_holder(&trainer->store);
-    if (!replica) return TUTTI_OK;
-    if (versions_are_partial(&replica->versions))
-        return fail(TUTTI_DEVICE_LOST,
+    if (!replica || !versions_are_partial(&replica->versions)) return TUTTI_OK;
+    return trainer_lose(trainer, replica,
+        fail(TUTTI_DEVICE_LOST,
             "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
-            replica->device->index, replica->device->can.name);
-    const tutti_status status = trainer->journal ? journal_copy(trainer) : copy_only(trainer);
+            replica->device->index, replica->device->can.name));
+}
+
+tutti_status newest_copy(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(newest_check(trainer));
+    struct replica *replica = parameters_holder(&trainer->store);
+    if (!replica) return TUTTI_OK;
+    status = trainer->journal ? journal_copy(trainer) : copy_only(trainer);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
     parameters_fetched(&trainer->store);
-    return TUTTI_OK;
+done:
+    return status;
 }

@@ -36,6 +36,7 @@ static struct vote divide_and_fetch(tutti_trainer *trainer, const struct step_in
 {
     tutti_status status = TUTTI_OK;
     bool wanted = false;
+    TRY(newest_check(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay();
     TRY(rebalance_and_divide(trainer, input));
     for (int i = 0; i < trainer->count; i++)
@@ -148,6 +149,18 @@ static void add_results(const tutti_trainer *trainer, const struct step_input *i
     }
 }
 
+/* Begins an attempt on the only device, which may be lost. If its first update has failed, the states of the optimizer
+ * begin again, too. */
+static tutti_status prepare_only_device(tutti_trainer *trainer, const struct step_input *input)
+{
+    tutti_status status = TUTTI_OK;
+    TRY(newest_check(trainer));
+    TRY(divide_over_devices(trainer, input->mode, input->samples, trainer->device_division.parts));
+    if (versions_are_partial(&trainer->replicas[0].versions)) TRY(parameters_make_states(&trainer->store));
+done:
+    return status;
+}
+
 /* Makes one attempt of a network that was compiled for one device, which does the whole step and updates itself. What
  * several devices need is left out: it has no steps of a lost device to replay, no statistics to exchange, no
  * master copy to compare with, and faults_check() would have no other device to put the blame on. If its memory is
@@ -162,9 +175,8 @@ static struct vote attempt_on_only_device(tutti_trainer *trainer, struct step *s
     step->result.not_finite = false;
     step->result.sole = common.update ? &trainer->replicas[0] : NULL;
     step->result.update = update_way_of(trainer, step, step->result.sole);
-    const tutti_status status =
-        divide_over_devices(trainer, step->input.mode, step->input.samples, trainer->device_division.parts);
-    if (status != TUTTI_OK) return vote_of(status); /* it may be lost */
+    const tutti_status status = prepare_only_device(trainer, &step->input);
+    if (status != TUTTI_OK) return vote_of(status);
     start_part(trainer, 0, &common, 0);
     if (common.keeps_gradients) exchanged = exchange_run(trainer, step);
     struct vote vote = vote_of_devices(trainer, &step->result);

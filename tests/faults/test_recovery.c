@@ -422,11 +422,64 @@ done:
     return different;
 }
 
+/* The launches of a step of the only device. */
+static long count_launches(void)
+{
+    struct session session = { 0 };
+    double loss;
+    tutti_status status = session_open(&session, "0", NULL);
+    if (status == TUTTI_OK) status = build(&session, NULL, NULL);
+    if (status == TUTTI_OK) status = session_step(&session, 0, &loss);
+    layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 1, .action = LAYER_NONE });
+    if (status == TUTTI_OK) status = session_step(&session, 1, &loss);
+    const long launches = layer->calls(LAYER_LAUNCH);
+    layer->give(NULL);
+    session_close(&session);
+    return status == TUTTI_OK ? launches : 0;
+}
+
+/* The last launch of a step fails: the only device may have updated some of its parameters. The host has those before
+ * the first step, which can be tried again; later ones only the device had. */
+static const char *update_fails(int broken)
+{
+    static char text[256];
+    struct session session = { 0 };
+    struct outcome outcome = { 0 };
+    double loss;
+    bool refused = false;
+    tutti_status status = TUTTI_OK;
+    const struct fault fault = { .order = { .kind = LAYER_LAUNCH, .at = count_launches(), .action = LAYER_FAIL } };
+    TRY(session_open(&session, "0", NULL));
+    TRY(build(&session, NULL, &outcome));
+    for (int step = 0; step < STEPS && !refused; step++) {
+        if (step == broken) {
+            give(&session, &fault);
+            status = session_step(&session, step, &loss);
+            layer->give(NULL);
+            if (status == TUTTI_OK) FAIL(TUTTI_INTERNAL, "no launch failed, so this test shows nothing");
+        }
+        status = session_step(&session, step, &outcome.losses[step]);
+        refused = status == TUTTI_DEVICE_LOST && strstr(status_message(), "two different steps");
+        if (!refused) TRY(status);
+    }
+    if (refused != (broken > 0))
+        FAIL(TUTTI_INTERNAL, refused ? "the first step was not tried again" : "a step began with such parameters");
+    status = refused ? TUTTI_OK : session_parameters(&session, &outcome);
+done:
+    session_close(&session);
+    snprintf(text, sizeof(text), "%s", status == TUTTI_OK ? "" : status_message());
+    const char *different = status != TUTTI_OK ? text : refused ? NULL : difference(&outcome, &reference);
+    free(outcome.parameters);
+    return different;
+}
+
 static void try_lending(void)
 {
     expect("a run on one device", reference_make() == TUTTI_OK ? NULL : status_message());
     expect("samples cannot be lent", lending_fails(false));
     expect("samples can neither be lent nor taken back", lending_fails(true));
+    expect("the first update of the only device fails", update_fails(0));
+    expect("a later update of the only device fails", update_fails(2));
 }
 
 int main(void)
