@@ -30,8 +30,10 @@ void repartition_begin(struct tutti_trainer *trainer, int64_t samples)
 bool repartition_keeps_shares(const struct tutti_trainer *trainer)
 {
     if (!trainer->ranks) return false;
-    return trainer->ranks->division.repartition.state == REPARTITION_BUILDING ||
-        trainer->ranks->division.repartition.state == REPARTITION_READY;
+    const struct rank_division *division = &trainer->ranks->division;
+    const bool awaited = division->preparing || division->next_step > 0; /* else ranks_resize() has given it up */
+    return division->repartition.state == REPARTITION_BUILDING ||
+        (division->repartition.state == REPARTITION_READY && awaited);
 }
 
 const int64_t *repartition_parts(const struct tutti_trainer *trainer, int64_t samples)

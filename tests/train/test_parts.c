@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "parallel/membership.h"
 #include "parallel/parameter_store.h"
+#include "parallel/ranks.h"
+#include "parallel/trainer.h"
 #include "replica/worker.h"
 
 #include <stdatomic.h>
@@ -106,6 +108,27 @@ START_TEST(devices_are_given_what_they_lack)
     ck_assert(!versions_lack_parameters(&versions, &snapshot) && !versions_lack_states(&versions, &snapshot));
     versions_invalidate(&versions);
     ck_assert(versions_lack_parameters(&versions, &snapshot) && versions_lack_states(&versions, &snapshot));
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------- repartition ---- */
+
+/* Plans for a division that nobody wants any more do not keep the devices' shares as they are. */
+START_TEST(shares_are_kept_for_an_awaited_division)
+{
+    struct ranks ranks = { .division.repartition.state = REPARTITION_WAITING };
+    const struct tutti_trainer alone = { 0 }, trainer = { .ranks = &ranks };
+    ck_assert(!repartition_keeps_shares(&alone) && !repartition_keeps_shares(&trainer));
+    ranks.division.repartition.state = REPARTITION_BUILDING;
+    ck_assert(repartition_keeps_shares(&trainer));
+    ranks.division.repartition.state = REPARTITION_READY;
+    ranks.division.preparing = true;
+    ck_assert(repartition_keeps_shares(&trainer));
+    ranks.division.preparing = false;
+    ranks.division.next_step = 3;
+    ck_assert(repartition_keeps_shares(&trainer));
+    ranks.division.next_step = 0;
+    ck_assert(!repartition_keeps_shares(&trainer));
 }
 END_TEST
 
@@ -214,6 +237,7 @@ Suite *suite_parts(void)
     tcase_add_test(cases, votes_keep_their_reason);
     tcase_add_test(cases, newest_are_on_the_host_a_device_or_lost);
     tcase_add_test(cases, devices_are_given_what_they_lack);
+    tcase_add_test(cases, shares_are_kept_for_an_awaited_division);
     tcase_add_loop_test(cases, worker_does_jobs, 0, 2);
     tcase_add_test(cases, worker_that_hangs_is_given_up);
     tcase_add_test(cases, steps_have_limits);
