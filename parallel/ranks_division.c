@@ -25,10 +25,12 @@ tutti_status ranks_own_samples(struct ranks *ranks, int64_t step, int64_t whole,
     return status;
 }
 
+/* There is no next division any more. */
 static void set_shares(struct ranks *ranks, const int64_t *parts)
 {
     pthread_mutex_lock(&ranks->division.lock);
     for (int i = 0; i < ranks->comm->count; i++) ranks->division.shares[i].weight = (double)parts[i];
+    ranks->division.next_step = 0;
     pthread_mutex_unlock(&ranks->division.lock);
 }
 
@@ -37,7 +39,6 @@ tutti_status ranks_resize(struct ranks *ranks, int64_t batch)
     tutti_status status = TUTTI_OK;
     if (!ranks->division.automatic || ranks->division.balance.batch == batch) return TUTTI_OK;
     ranks->division.wanted = ranks->division.preparing = false;
-    ranks->division.next_step = 0;
     TRY(balance_resize(&ranks->division.balance, batch));
     TRY(comm_broadcast(ranks->comm, 0, ranks->division.balance.parts,
         (size_t)ranks->comm->count * sizeof(*ranks->division.balance.parts)));
@@ -93,7 +94,6 @@ tutti_status ranks_take_division(struct tutti_trainer *trainer)
     if (ranks->division.next_step > 0 && step >= ranks->division.next_step) {
         balance_adopt(balance);
         set_shares(ranks, balance->parts);
-        ranks->division.next_step = 0;
         ranks->division.repartition.state = REPARTITION_ADOPTED;
     }
     if (ranks->division.preparing) TRY(look_at_plans(ranks, step));
