@@ -114,7 +114,7 @@ bool node_as_fixed(const struct onnx_node *node, size_t position, struct operand
     const struct onnx_value *value = node_input(node, position);
     if (!value || value->unbatched.id < 0) return false;
     operand->tensor = value->unbatched;
-    operand->batch = (struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
+    operand->batch = NO_BATCH;
     return tutti_shape_of(node->import->network, value->unbatched, &operand->shape) == TUTTI_OK;
 }
 

@@ -83,7 +83,7 @@ tutti_status node_filled(const struct onnx_node *node, const struct symbolic_int
 {
     tutti_status status = TUTTI_OK;
     tutti_shape shape = { 0 };
-    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1 };
+    struct batch_axis batch_axis = NO_BATCH;
     if (rank >= TUTTI_MAX_RANK) return node_refuse("its shape has too many axes");
     for (int i = 0; i < (int)rank; i++) {
         const struct symbolic_integer size = sizes[i];

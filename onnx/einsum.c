@@ -74,7 +74,7 @@ tutti_status build_einsum(struct onnx_node *node)
     char equation[EQUATION];
     const Onnx__AttributeProto *attribute = node_attribute(node, "equation");
     const size_t count = node->proto->n_input;
-    struct batch_axis batch_axis = { .batched = false };
+    struct batch_axis batch_axis = NO_BATCH;
     tutti_status status = TUTTI_OK;
     if (!attribute || attribute->s.len >= EQUATION) return fail(TUTTI_FORMAT, "it needs an equation, not too long");
     if (count < 1 || count > MOST) return node_refuse("it has %zu inputs: at most %d are read", count, (int)MOST);

@@ -146,7 +146,7 @@ static tutti_status read_inputs(
     const struct onnx_node *node, int count, struct operand *inputs, struct batch_axis *batch_axis)
 {
     tutti_status status = TUTTI_OK;
-    *batch_axis = (struct batch_axis) { .rows_per_sample = 1, .outer = 1, .axis = NO_AXIS };
+    *batch_axis = NO_BATCH;
     for (int i = 0; i < count && status == TUTTI_OK; i++) {
         status = (i == 1 ? node_operand_as_is : node_operand)(node, (size_t)i, &inputs[i]);
         if (status == TUTTI_OK && inputs[i].batch.batched && !batch_axis->batched) *batch_axis = inputs[i].batch;

@@ -21,6 +21,7 @@ struct batch_axis {
      * outer T, rows_per_sample R; the tensor has N*R samples of shape [T, C]. The usual case, [N, C]: both are 1. */
     int64_t rows_per_sample, outer;
 };
+#define NO_BATCH ((struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 })
 
 /* Indices that grow with the sample. In the file, sample s has the index i + s * factor; the network stores i. Example:
  * rows of a flattened [N x T] table, factor T. factor 0: the indices do not grow. */

@@ -154,7 +154,7 @@ tutti_status build_concat(struct onnx_node *node)
 {
     enum { MOST = 8 }; /* inputs of a node */
     tutti_tensor list[MOST];
-    struct operand first = { .batch = { .batched = false } }, x;
+    struct operand first = { .batch = NO_BATCH }, x;
     int axis = 0, count = 0;
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < node->proto->n_input && !first.batch.batched; i++)

@@ -237,7 +237,7 @@ static tutti_status build_shared(const struct onnx_node *node, struct nd *nd)
 static tutti_status build(const struct onnx_node *node, struct nd *nd, const char *reduction)
 {
     bool has_batch_axis = false;
-    struct batch_axis batch_axis = { .rows_per_sample = 1, .outer = 1, .axis = NO_AXIS };
+    struct batch_axis batch_axis = NO_BATCH;
     tutti_status status = read_inputs(node, nd);
     if (status != TUTTI_OK) return status;
     for (int i = 0; i < nd->count; i++) {

@@ -18,7 +18,7 @@ static tutti_status common_batch_axis(
     const struct onnx_node *node, struct operand *list, size_t count, struct batch_axis *batch_axis)
 {
     int rank = 0;
-    *batch_axis = (struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
+    *batch_axis = NO_BATCH;
     for (size_t i = 0; i < count; i++)
         if (operand_rank(&list[i]) > rank) rank = operand_rank(&list[i]);
     for (size_t i = 0; i < count; i++) {

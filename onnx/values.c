@@ -24,7 +24,7 @@ tutti_status import_add_name(struct import *import, const char *name, struct onn
     *value = (struct onnx_value) {
         .name = name, .tensor = { -1 }, .statistic = { -1 }, .floats = { -1 }, .unbatched = { -1 }
     };
-    value->batch = (struct batch_axis) { .axis = NO_AXIS, .rows_per_sample = 1, .outer = 1 };
+    value->batch = NO_BATCH;
     struct onnx_value **found = tsearch(value, &import->names, compare_names);
     if (!found) return fail(TUTTI_NO_MEMORY, "there is no memory for the file's %zu names", import->value_count);
     if (*found != value) return fail(TUTTI_FORMAT, "the name '%s' stands for two values", name);
