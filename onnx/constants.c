@@ -134,7 +134,8 @@ tutti_status build_eye_like(struct onnx_node *node)
     size_t count;
     if (!array_count(2, shape, &count) || count > MOST) return node_refuse("it has more than %d elements", MOST);
     struct array *y = array_new(2, shape, onnx_type_is_float((int)type));
-    for (int64_t i = 0; y && i < shape[0]; i++) {
+    const bool outside = k <= -shape[0] || k >= shape[1]; /* i + k could overflow */
+    for (int64_t i = 0; y && !outside && i < shape[0]; i++) {
         if (i + k < 0 || i + k >= shape[1]) continue;
         if (y->floats) y->floats[i * shape[1] + i + k] = 1;
         if (y->integers) y->integers[i * shape[1] + i + k].number = 1;
