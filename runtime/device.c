@@ -149,11 +149,13 @@ static tutti_status optimisation_read(struct capabilities *can)
     const char *wanted = getenv("TUTTI_OPTIMISE");
     if (!wanted || !*wanted) return TUTTI_OK;
     if (!strcasecmp(wanted, "off"))
-        can->unoptimised = true;
+        can->unoptimised = UNOPTIMISED_ALL;
+    else if (!strcasecmp(wanted, "products"))
+        can->unoptimised = UNOPTIMISED_BUT_PRODUCTS;
     else if (!strcasecmp(wanted, "cpu"))
-        can->unoptimised = can->class != DEVICE_CPU;
+        can->unoptimised = can->class == DEVICE_CPU ? UNOPTIMISED_NONE : UNOPTIMISED_ALL;
     else
-        return fail(TUTTI_INVALID, "TUTTI_OPTIMISE is '%s': set it to off or cpu, or unset it", wanted);
+        return fail(TUTTI_INVALID, "TUTTI_OPTIMISE is '%s': set it to off, products or cpu, or unset it", wanted);
     return TUTTI_OK;
 }
 

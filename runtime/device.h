@@ -38,6 +38,9 @@ enum shuffle_form {
     SHUFFLE_FORMS
 };
 
+/* Which programs are built with -cl-opt-disable, for tests: TUTTI_OPTIMISE. */
+enum unoptimised { UNOPTIMISED_NONE, UNOPTIMISED_BUT_PRODUCTS, UNOPTIMISED_ALL };
+
 /* The class decides the kernels; an accelerator counts as a GPU; TUTTI_DEVICE_CLASS overrides it. */
 enum device_class { DEVICE_CPU, DEVICE_GPU };
 
@@ -56,7 +59,7 @@ struct capabilities {
     size_t group_max;       /* work-items in a group */
     bool unified;           /* CPU or GPU, shares the host's memory: buffers are mapped, not copied; see host_cpu */
     bool half, subgroups;
-    bool unoptimised;          /* its programs are built with -cl-opt-disable */
+    enum unoptimised unoptimised;
     enum shuffle_form shuffle; /* proven by sums that were right: runtime/shuffle.h */
     struct matrix_ability {
         enum matrix_form form;         /* proven by a product that was right: runtime/matrix.h */

@@ -136,6 +136,13 @@ static bool keeps_loops(const struct device *device)
 /* For name_check() of realise.c. */
 #define ARGUMENT_NAMES " -cl-kernel-arg-info"
 
+/* Large products take longer to compute without optimisation than to optimise. */
+static bool is_unoptimised(const struct device *device, const char *source)
+{
+    return device->can.unoptimised == UNOPTIMISED_ALL ||
+        (device->can.unoptimised == UNOPTIMISED_BUT_PRODUCTS && strcmp(source, "gemm_packed") != 0);
+}
+
 static char *options_of(const struct device *device, const struct program_request *request, const char *more)
 {
     const struct kernel_text *text = source_find(request->source);
@@ -146,7 +153,7 @@ static char *options_of(const struct device *device, const struct program_reques
     if (text && text->shuffle && device->can.shuffle)
         number_append(shuffle, sizeof(shuffle), " -DSHUFFLE=%d", (int)device->can.shuffle);
     return memory_format("-cl-std=CL1.2 -w%s%s%s%s%s%s%s%s%s%s", TUTTI_IS_DEBUG ? ARGUMENT_NAMES : "",
-        device->can.unoptimised ? " -cl-opt-disable" : "", width, class, shuffle,
+        is_unoptimised(device, request->source) ? " -cl-opt-disable" : "", width, class, shuffle,
         keeps_loops(device) ? " -DUNROLL_GPU=" : "", keep_order ? " -DKEEP_ORDER" : "", more,
         request->options && *request->options ? " " : "", request->options ? request->options : "");
 }

@@ -34,7 +34,9 @@ static void append_device(struct text *all, const struct device *device)
         device->platform, CL_PLATFORM_VERSION, version, sizeof(version)); /* without one: an empty text */
     text_append(all, "%d\n%s\n%s\n%s\n%s\n%s\n%s%s\n", CACHE_FORMAT, device->can.name, device->can.platform,
         device->can.driver, device->can.version, version, target ? target : "",
-        device->can.unoptimised ? "\nunoptimised" : "");
+        device->can.unoptimised == UNOPTIMISED_ALL        ? "\nunoptimised"
+            : device->can.unoptimised == UNOPTIMISED_NONE ? ""
+                                                          : "\nproducts optimised");
 }
 
 /* False where there is no memory for it. */
