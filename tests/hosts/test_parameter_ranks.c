@@ -4,12 +4,12 @@
  *   test_parameter_ranks equal    like one device, both ranks with the same bytes; parts are applied by all or none
  *   test_parameter_ranks other    a rank whose network differs, in what no shape of a parameter tells, is refused
  *   test_parameter_ranks lengths  sequences of another length in each step; the ranks must have the same
- *   test_parameter_ranks silent     if a rank falls silent in the middle of an average, nothing is averaged
+ *   test_parameter_ranks silent   if a rank falls silent in the middle of an average, nothing is averaged
  *   test_parameter_ranks leaves   a rank whose commit fails leaves the others
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks alone    what fails on one rank alone changes nothing on any rank
- *   test_parameter_ranks unread   an average after steps that failed is of what was trained, and of nothing if nothing
- * was test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
+ *   test_parameter_ranks unread   an average after failed steps is of what was trained, if anything was
+ *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/commit.h"
 #include "parallel/ranks.h"
 #include "parallel/ranks_notes.h"
