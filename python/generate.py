@@ -110,7 +110,7 @@ class Layers:
         if kind.get("pointers") and kind["name"] == "tutti_tensor" and not kind.get("const"):
             return f"{name}: bool = False", f"call.out({name})"
         if kind["name"] in self.enums and "array" not in kind:
-            return f"{name}: {self.hint(kind)} = None", f'call.enum("{kind["name"]}", {name})'
+            return f"{name}: {self.hint(kind)} = None", f'call.enum("{kind["name"]}", {name}, "{name}")'
         default = None if kind.get("pointers") or "array" in kind or kind["name"] == "tutti_shape" else "False" if kind["name"] == "bool" else 0 if kind["name"] in INTEGERS else 0.0
         return f"{name}: {self.hint(kind, False)} = {default}", name
 
@@ -159,7 +159,7 @@ class Layers:
             elif kind["name"] == "tutti_shape":
                 value = f"call.shape({name})"
             else:
-                value = f'call.enum("{kind["name"]}", {name})' if kind["name"] in self.enums else name
+                value = f'call.enum("{kind["name"]}", {name}, "{name}")' if kind["name"] in self.enums else f'call.number("{name}", "{kind["name"]}", {name})'
             values.append(value)
             if name in DEFAULTS:
                 named.append(f"{name}: {hint} = {DEFAULTS[name]}")

@@ -4,6 +4,7 @@ import os
 import numpy
 
 from ._native import ffi, lib
+from ._values import number, shown
 from .errors import check, message
 
 DTYPES = {"float32": lib.TUTTI_DTYPE_F32, "float16": lib.TUTTI_DTYPE_F16, "int32": lib.TUTTI_DTYPE_I32, "int64": lib.TUTTI_DTYPE_I64,
@@ -15,28 +16,40 @@ words = {}
 def words_of(kind):
     """The constants of an enum by the words that differ: {"max": TUTTI_POOL_MAX, ...}."""
     if kind not in words:
-        names = {name: number for number, name in ffi.typeof(kind).elements.items()}
+        names = {name: number for number, name in sorted(ffi.typeof(kind).elements.items())}
         prefix = os.path.commonprefix([*names])
         prefix = "TUTTI_" if prefix in names else prefix[:prefix.rindex("_") + 1]
         words[kind] = {name.removeprefix(prefix).lower(): number for name, number in names.items()}
     return words[kind]
 
 
-def enum(kind, word):
+def enum(kind, word, name="it"):
     """The number of a constant: of its word, of its number, or of nothing, which is the first one."""
     if word is None:
         return 0
-    if kind.removeprefix("enum ") == "tutti_dtype":
-        return word if isinstance(word, int) else DTYPES[word if isinstance(word, str) and word in DTYPES else numpy.dtype(word).name]
-    if isinstance(word, int):
-        return word
-    if word not in words_of(kind):
-        raise ValueError(f"{word!r} is none of {', '.join(words_of(kind))}")
+    if kind.removeprefix("enum ") == "tutti_dtype" and not isinstance(word, int):
+        return dtype_of(word)
+    if isinstance(word, (int, numpy.integer)):
+        return number(name, "int", word)
+    if not isinstance(word, str) or word not in words_of(kind):
+        raise ValueError(f"{name} is {shown(word)}: it must be one of {', '.join(words_of(kind))}")
     return words_of(kind)[word]
+
+
+def dtype_of(word):
+    try:
+        name = word if isinstance(word, str) and word in DTYPES else numpy.dtype(word).name
+    except TypeError:
+        raise TypeError(f"dtype is {shown(word)}: it must be one of {', '.join(DTYPES)}") from None
+    if name not in DTYPES:
+        raise KeyError(f"dtype is {name}: it must be one of {', '.join(DTYPES)}")
+    return DTYPES[name]
 
 
 def encoded(text):
     """A text or a path as the library reads it."""
+    if not isinstance(text, (str, bytes, os.PathLike)):
+        raise TypeError(f"a text is needed, a name or a path, not {shown(text)}")
     made = text.encode() if isinstance(text, str) else os.fsencode(text)
     if b"\0" in made:
         raise ValueError("a text has a zero character")
@@ -44,7 +57,18 @@ def encoded(text):
 
 
 def sizes_of(shape):
-    return (int(shape),) if isinstance(shape, (int, numpy.integer)) else tuple(int(size) for size in shape)
+    """Of whole numbers, or one."""
+    if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
+        return (number("a size", "int64_t", shape),)
+    return tuple(number("a size", "int64_t", size) for size in shape)
+
+
+def shape_sizes(shape):
+    """Those that a tutti_shape takes."""
+    sizes, most = sizes_of(shape), ffi.typeof("tutti_shape").fields[1][1].type.length
+    if len(sizes) > most:
+        raise ValueError(f"a shape has {len(sizes)} sizes: it may have at most {most}")
+    return sizes
 
 
 def shape_of(shape):
@@ -53,7 +77,7 @@ def shape_of(shape):
 
 def c_of(tensor):
     if not hasattr(tensor, "c"):
-        raise TypeError(f"a tensor is needed, not {type(tensor).__name__}")
+        raise TypeError(f"a tensor is needed, not {shown(tensor)}")
     return tensor.c
 
 
@@ -68,7 +92,7 @@ class Options:
         if "size" in self.fields:
             self.struct.size = ffi.sizeof(kind)
         for name, value in members.items():
-            if name not in self.fields:
+            if name not in self.fields or name == "size":
                 raise TypeError(f"there is no option {name}: it is one of {', '.join(name for name in self.fields if name != 'size')}")
             if value is not None:
                 self.set(name, self.fields[name].type, value)
@@ -78,19 +102,26 @@ class Options:
         return made
 
     def set(self, name, kind, value):
-        if kind.kind == "enum":
-            value = enum(kind.cname, value)
+        if kind.kind in ("enum", "primitive"):
+            value = self.single(name, kind, value)
         elif kind.kind == "array":
-            value = [enum(kind.item.cname, one) if kind.item.kind == "enum" else int(one) for one in self.repeated(name, kind, value)]
+            value = [self.single(name, kind.item, one) for one in self.repeated(name, kind, value)]
         elif kind.cname == "struct tutti_shape":
-            value = {"rank": len(sizes_of(value)), "sizes": sizes_of(value)}
-        elif kind.kind == "pointer" and not isinstance(value, ffi.CData):
+            sizes = shape_sizes(value)
+            value = {"rank": len(sizes), "sizes": sizes}
+        elif not isinstance(value, ffi.CData):
+            if kind.kind != "pointer" or kind.item.kind == "function":
+                raise TypeError(f"{name} is for programs in C, not for Python")
             value = self.pointer(name, kind, value)
         setattr(self.struct, name, value)
 
     @staticmethod
+    def single(name, kind, value):
+        return enum(kind.cname, value, name) if kind.kind == "enum" else number(name, kind.cname, value)
+
+    @staticmethod
     def repeated(name, kind, value):
-        values = [value] * kind.length if isinstance(value, (int, str)) else list(value)
+        values = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value] * kind.length
         if len(values) > kind.length:
             raise ValueError(f"{name} takes at most {kind.length} values")
         return values
@@ -105,11 +136,14 @@ class Options:
                 raise ValueError(f"{name} is one tensor")
             return self.keep(ffi.new("tutti_tensor[]", [self.tensor(tensor) for tensor in tensors]))
         if item in ("float", "double"):
-            array = self.keep(numpy.ascontiguousarray(value, "float32" if item == "float" else "float64").reshape(-1))
+            try:
+                array = self.keep(numpy.ascontiguousarray(value, "float32" if item == "float" else "float64").reshape(-1))
+            except (TypeError, ValueError):
+                raise TypeError(f"{name} is {shown(value)}: it must be a list of numbers") from None
             if not self.count(name, array.size) and array.size != self.lengths.get(name):
                 raise ValueError(f"{name} has {array.size} numbers; {self.lengths.get(name, 'none')} are needed")
             return self.keep(ffi.from_buffer(item + "[]", array))
-        raise TypeError(f"{name} cannot be {type(value).__name__}")
+        raise TypeError(f"{name} cannot be {shown(value)}")
 
     def count(self, name, number):
         """Tells how many elements an array has. Returns whether a member of the options does."""
@@ -134,14 +168,14 @@ class Call:
             if found is not None:
                 return found
         if given and not isinstance(given[0], (list, tuple)):
-            raise TypeError(f"a tensor or a network is needed, not {type(given[0]).__name__}")
+            raise TypeError(f"a tensor or a network is needed, not {shown(given[0])}")
         return None
 
     def tensor(self, x):
         """A tensor; numbers and arrays become constants."""
         if not hasattr(x, "c"):
             if self.network is None:
-                raise TypeError(f"a tensor is needed, not {type(x).__name__}")
+                raise TypeError(f"a tensor is needed, not {shown(x)}")
             x = self.network.constant(x)
         if x.network is not self.network:
             raise ValueError("the tensors are of different networks")
@@ -159,10 +193,7 @@ class Call:
         return made, len(sizes)
 
     def shape(self, shape):
-        made = ffi.new("tutti_shape *")
-        sizes = sizes_of(shape)
-        if len(sizes) > len(made.sizes):
-            raise ValueError(f"a shape has at most {len(made.sizes)} sizes")
+        made, sizes = ffi.new("tutti_shape *"), shape_sizes(shape)
         made.rank = len(sizes)
         made.sizes[0:len(sizes)] = sizes
         return made[0]
@@ -180,7 +211,7 @@ class Call:
         self.outs.append(ffi.new("tutti_tensor *"))
         return self.outs[-1]
 
-    enum = staticmethod(enum)
+    enum, number = staticmethod(enum), staticmethod(number)
 
     def options(self, kind, lengths=(), /, **members):
         self.kept.append(Options(kind, members, self.tensor, lengths))

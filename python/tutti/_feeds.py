@@ -5,6 +5,7 @@ import numpy
 
 from ._call import DTYPES, NUMPY, enum
 from ._native import ffi, lib
+from ._values import shown
 
 # What an input takes besides its own type, without a copy.
 AS_IT_IS = {"int32": ("int64",)}
@@ -17,6 +18,8 @@ def plain(given, name="the array"):
     memory (by DLPack or numpy's protocol), lists of numbers."""
     if isinstance(given, numpy.ndarray):
         return given
+    if given is None or isinstance(given, (str, bytes)):
+        raise TypeError(f'"{name}" takes an array of numbers, not {shown(given)}' + (f"; tutti.data.open({given!r}) reads files" if isinstance(given, str) else ""))
     given = given.detach() if hasattr(given, "detach") else given       # tensors that have a gradient
     given = given.float() if str(getattr(given, "dtype", "")).endswith("bfloat16") and hasattr(given, "float") else given
     try:
@@ -24,8 +27,20 @@ def plain(given, name="the array"):
             return numpy.from_dlpack(given)
         return numpy.asarray(given)
     except (ValueError, TypeError, BufferError, RuntimeError) as failure:
-        raise type(failure)(f'"{name}" takes an array of numbers; {type(given).__name__} is none ({failure}): samples must have equal shapes, '
-                            "in the host's memory") from None
+        raise type(failure)(f'"{name}" takes an array of numbers; ' + not_an_array(given, failure)) from None
+
+
+def not_an_array(given, failure):
+    if "inhomogeneous" not in str(failure):
+        return f"{shown(given)} is none, in the host's memory ({failure})"
+    shapes = []
+    for one in given:
+        try:
+            shapes.append(str(list(numpy.shape(one))))
+        except ValueError:
+            shapes.append("one within which they differ")
+    advice = ": give x and y as two arguments, as fit(x, y)" if len(shapes) == 2 and isinstance(given, (list, tuple)) and hasattr(given[0], "__array__") else ""
+    return f"the samples of this {type(given).__name__} have different shapes, {' and '.join([*dict.fromkeys(shapes)][:2])}" + (advice or "; samples must have equal shapes")
 
 
 class Port:
@@ -55,8 +70,10 @@ class Port:
 
     def class_advice(self, array):
         """What to write instead of targets that are no class numbers."""
+        if self.dtype == "int32" and array.dtype.kind == "f" and numpy.isnan(array).any():
+            return f": it has NaN, {numpy.isnan(array).sum()} of {array.size}; leave these samples out" + (", or give them the class -100" if self.is_targets else "")
         if not self.is_targets or self.dtype != "int32":
-            return ""
+            return f": convert it, as {self.name}.astype({self.dtype!r})" if array.dtype.kind == "f" and self.dtype != "float32" else ""
         if array.ndim == len(self.shape) + 2 and array.shape[1] > 1:
             return ": class numbers from 0; of a number for each class, y.argmax(1)"
         return ": class numbers from 0, as y.astype(int)"
@@ -72,8 +89,13 @@ class Port:
 
     def not_numbers(self, array):
         said = f'"{self.name}" takes numbers ({self.dtype}), not {array.dtype}'
-        if array.dtype.kind in "USO" and array.size:
-            said += f", as {str(array.reshape(-1)[0])!r}: " + ("give class numbers, as numpy.unique(y, return_inverse=True)[1]" if self.is_targets
+        first = array.reshape(-1)[0] if array.size else None
+        if array.dtype.kind == "O" and (first is None or isinstance(first, (int, float, numpy.number))):
+            said += f": convert it, as array.astype({self.dtype!r})"
+        elif array.dtype.kind == "c":
+            said += ": its real and imaginary parts are two arrays, .real and .imag"
+        elif array.dtype.kind in "USTO":
+            said += f", as {str(first)[:40]!r}: " + ("give class numbers, as numpy.unique(y, return_inverse=True)[1]" if self.is_targets
                                                           else "convert texts to numbers first")
         return said
 
@@ -103,6 +125,8 @@ class Port:
         # One number for each sample, with or without an axis of size 1.
         if array.ndim and self.is_targets and -2 not in self.shape and array.size == array.shape[0] * numpy.prod(self.shape, dtype=int):
             return array.reshape(array.shape[0], *self.shape)
+        if not array.ndim:
+            raise ValueError(f'"{self.name}" takes samples of the shape {list(self.shape)}, with an axis of samples first; {shown(array[()])} is a single number')
         raise ValueError(f'"{self.name}" takes samples of the shape {list(self.shape)}; the array is {list(array.shape)}, with the samples first'
                          + self.advice(array.shape, fits))
 
@@ -141,8 +165,10 @@ def paired(ports, x, y=None):
         given["targets"] = y
     known = {port.name: port for port in ports}
     for name in given:
+        if name not in known and name == "targets":
+            raise ValueError(f'no targets are needed: the network has the inputs {", ".join(known)}, and the trainer no loss of targets: Trainer(net, loss="cross_entropy")')
         if name not in known:
-            raise ValueError(f"there is no input {name!r}: {', '.join(known)}")
+            raise ValueError(f"there is no input {name!r}: the network takes {', '.join(known)}")
     pairs = [(known[name], known[name].checked(array)) for name, array in given.items()]
     for port, array in pairs:
         port.warn_of_negative(array)

@@ -1,5 +1,4 @@
 """One fit(): what it trains on and tests with, the calls of its callbacks, and the loop over batches that Python gives."""
-import os
 import time
 from typing import NamedTuple
 
@@ -7,9 +6,10 @@ import numpy
 
 from . import callbacks
 from ._batches import Batches, is_batches
-from ._call import Options, enum
+from ._call import Options, encoded, enum
 from ._feeds import Feeds, Source, is_large, not_finite, paired, plain
 from ._native import ffi, lib
+from ._values import near, shown, whole
 from .errors import by_status, check, message
 
 # Members of tutti_fitting that a training on batches of Python has too.
@@ -18,6 +18,7 @@ OF_BATCHES = ("save", "resume", "patience", "save_best", "steps")
 # What to write in place of options of other packages.
 INSTEAD = {"validation_split": ": give validation_data=(x[n:], y[n:]), and x[:n], y[:n]",
            "class_weight": ": give the Trainer tutti.cross_entropy(output, targets, class_weights=[...]) as loss",
+           "learning_rate": ": set trainer.learning_rate, or the optimizer's",
            "sample_weight": ": give the Trainer tutti.mean(tensor, weights=w) as loss, where w is an input"}
 
 
@@ -74,10 +75,18 @@ def test_of(trainer, given):
     """The same of validation_data, but never Feeds."""
     if given is None:
         return None
+    if isinstance(given, (tuple, list)) and len(given) in (1, 3) and not isinstance(given[0], (tuple, dict)):
+        raise ValueError(f"validation_data has {len(given)} part{'s' * (len(given) > 1)}: give (x, y)")
+    if isinstance(given, (int, float, str)):
+        raise TypeError(f"validation_data is {shown(given)}: give (x, y), or what fit() takes as x")
     if isinstance(given, (tuple, list)) and len(given) == 2:
-        return Source(paired(trainer.ports, *given))
-    found = training_of(trainer, given.tests if hasattr(given, "parts") else given)
-    return Source(found.pairs) if isinstance(found, Feeds) else found
+        found = Source(paired(trainer.ports, *given))
+    else:
+        found = training_of(trainer, given.tests if hasattr(given, "parts") else given)
+        found = Source(found.pairs) if isinstance(found, Feeds) else found
+    if isinstance(found, Source) and any(port.is_targets and port.name not in found.pairs for port in trainer.ports):
+        raise ValueError("validation_data has no y: give (x, y)")
+    return found
 
 
 def set_lengths(given, lengths, buckets, name):
@@ -171,14 +180,17 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
         raise ValueError("buckets needs lengths: those of the samples")
     wrong = options.keys() - dict(ffi.typeof("tutti_fitting").fields).keys()
     if wrong:
-        raise TypeError(f"fit() has no option {sorted(wrong)[0]!r}" + INSTEAD.get(sorted(wrong)[0], ""))
-    for name, number in (("epochs", epochs), ("batch_size", batch_size)):
-        if number is not None and number < 1:
-            raise ValueError(f"{name} is {number}: it must be at least 1")
+        known = ("epochs", "batch_size", "validation_data", "callbacks", "shuffle", "verbose", "schedule", "steps_per_epoch", *OF_BATCHES)
+        raise TypeError(f"fit() has no option {sorted(wrong)[0]!r}" + INSTEAD.get(sorted(wrong)[0], near(sorted(wrong)[0], known)))
+    epochs = 1 if epochs is None else whole("epochs", epochs, 1)
+    batch_size, steps_per_epoch = (None if number is None else whole(name, number, 1)
+                                   for name, number in (("batch_size", batch_size), ("steps_per_epoch", steps_per_epoch)))
+    if callable(schedule):
+        raise TypeError("a schedule is a name, as \"cosine\"; of a function, write callbacks=[tutti.callbacks.Schedule(function)]")
     given, test = training_of(trainer, x, y), test_of(trainer, validation_data)
     set_lengths(given, lengths, buckets or 0, "lengths")
     set_lengths(test, val_lengths, buckets or 0, "val_lengths")
-    options = {name: os.fspath(value) if name in ("save", "resume") and value else value for name, value in options.items()}
+    options = {name: encoded(value).decode(errors="surrogateescape") if name in ("save", "resume") and value else value for name, value in options.items()}
     if isinstance(given, Batches) or isinstance(test, Batches):     # what the library does by the results of its own tests
         patience, save_best = options.pop("patience", 0), options.pop("save_best", False)
         if save_best and not options.get("save"):
@@ -210,7 +222,7 @@ def fit_library(run, given, batch, schedule, options):
     if isinstance(given, Feeds) and given.lengths is not None:
         fitting.struct.lengths, fitting.struct.buckets = fitting.keep(ffi.from_buffer("int64_t[]", given.lengths)), given.buckets
     if schedule is not None:
-        words = fitting.keep(Options("tutti_schedule", schedule if isinstance(schedule, dict) else {"kind": enum("tutti_schedule_kind", schedule)}))
+        words = fitting.keep(Options("tutti_schedule", schedule if isinstance(schedule, dict) else {"kind": enum("tutti_schedule_kind", schedule, "schedule")}))
         fitting.struct.schedule = words.struct
     with trainer.lock:
         pointer = trainer.compiled(batch, given.length)

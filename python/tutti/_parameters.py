@@ -6,7 +6,15 @@ import numpy
 from ._call import shape_of
 from ._feeds import plain
 from ._native import ffi, lib
+from ._values import near
 from .errors import check
+
+
+def numbers_of(given, name):
+    array = plain(given, name)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} takes numbers, not {array.dtype}")
+    return numpy.asarray(array, "float32")
 
 
 class Values:
@@ -36,8 +44,11 @@ class Values:
 
     def __setitem__(self, index, values):
         with self.owner.trainer.lock:
-            changed = self.numpy()
-            changed[index] = plain(values, self.name)
+            changed, values = self.numpy(), numbers_of(values, self.name)
+            try:
+                changed[index] = values
+            except ValueError:
+                raise ValueError(f"{self.name}{list(self.shape)} takes the shape {list(changed[index].shape)} there, the array is {list(values.shape)}") from None
             self.owner.write(self, changed)
 
     def __len__(self):
@@ -49,7 +60,7 @@ class Values:
 
 class Parameters(Mapping):
     """Parameters and running statistics by the names that files of weights have."""
-    get, set, trained_only = lib.tutti_get_parameter, lib.tutti_set_parameter, False
+    get, set, trained_only, word = lib.tutti_get_parameter, lib.tutti_set_parameter, False, "parameter"
 
     def __init__(self, trainer):
         self.trainer, self.known = trainer, {}
@@ -65,7 +76,12 @@ class Parameters(Mapping):
         return (values.name.encode(),)
 
     def __getitem__(self, name):
+        if name not in self.known:
+            raise KeyError(f"there is no {self.word} {name!r}" + near(name, self.known))
         return self.known[name]
+
+    def __contains__(self, name):
+        return name in self.known
 
     def __iter__(self):
         return iter(self.known)
@@ -79,7 +95,7 @@ class Parameters(Mapping):
             check(self.set(self.trainer.pointer, *self.place(values), ffi.from_buffer("float[]", array.reshape(-1)), array.size))
 
     def __setitem__(self, name, array):
-        values, array = self.known[name], numpy.asarray(plain(array, name), "float32")
+        values, array = self[name], numbers_of(array, name)
         if array.shape != values.shape:
             raise ValueError(f"{name} has the shape {list(values.shape)}, the array {list(array.shape)}")
         self.write(values, array)
@@ -90,7 +106,7 @@ class Parameters(Mapping):
 
 class Gradients(Parameters):
     """The gradients of the last step or backward(): means over the batch. After backward() they can be changed, until apply()."""
-    get, set, trained_only = lib.tutti_get_gradient, lib.tutti_set_gradient, True
+    get, set, trained_only, word = lib.tutti_get_gradient, lib.tutti_set_gradient, True, "gradient of a parameter"
 
 
 class States(Parameters):
@@ -103,3 +119,10 @@ class States(Parameters):
 
     def place(self, values):
         return values.name.encode(), self.state.encode()
+
+
+class StatesByName(dict):
+    """The optimizer's states: States by name."""
+
+    def __missing__(self, name):
+        raise KeyError(f"the optimizer has no state {name!r}" + near(name, self))

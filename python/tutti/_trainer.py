@@ -1,5 +1,4 @@
 """Training, evaluation and prediction."""
-import os
 from typing import NamedTuple
 
 import numpy
@@ -11,15 +10,21 @@ from ._feeds import Feeds, Port, Source, is_large, paired, plain, ports_of
 from ._fit import Metrics
 from ._handle import Handle, taken
 from ._native import ffi, lib
-from ._network import Tensor
-from ._parameters import Gradients, Parameters, States
+from ._losses import loss_name
+from ._network import Network, Tensor
+from ._parameters import Gradients, Parameters, States, StatesByName
+from ._values import near, number, shown, whole
 from .callbacks import History, called_by
 from .errors import check, made
 from .optimizers import optimizer_options
 
 # Losses that tutti_training.loss has, for which targets are fed without an input of theirs.
-SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE, None: lib.TUTTI_LOSS_NONE}
+SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE}
 CLASSES = ("cross_entropy", "nll")
+OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in ("size", "loss_count", "output_count"))]
+# What to write in place of options of other packages.
+INSTEAD = {"metrics": ": fit() and evaluate() give the loss and, of classes, the accuracy; others are computed from predict(), as in callbacks",
+           "lr": ": learning_rate, or optimizer=tutti.SGD(0.1)", "device": ": tutti.use(\"gpu\") before the network is made"}
 PREDICTED = 4096     # samples that predict() reads at once where they are not an array
 
 
@@ -39,31 +44,45 @@ class Trainer(Handle):
     batch_size the largest batch; None: that of the first call
 
     Other options are those of tutti_training: seed, precision="bf16", clip_norm, ema_decay, sync_batchnorm, ..."""
+    closed = False
 
     def __init__(self, network, loss=None, optimizer=None, *, batch_size=None, seed=0, **options):
+        if not isinstance(network, (Network, Tensor)):
+            raise TypeError(f"Trainer() takes a network, or the tensor to train, not {shown(network)}")
         self.output = network if isinstance(network, Tensor) else next(iter(network.outputs), None)
         if self.output is None:
+            network.pointer     # raises if it was closed
             raise ValueError("the network has no layer")
+        for name in options:
+            if name not in dict(ffi.typeof("tutti_training").fields) or name == "size":
+                raise TypeError(f"Trainer() has no option {name!r}" + INSTEAD.get(name, near(name, OPTIONS)))
         self.network = self.output.network
-        self.lock, self.batch_size, self.parent = self.network.lock, batch_size, self.network
+        self.lock, self.parent = self.network.lock, self.network
+        self.batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
         defaults = dict(self.network.defaults)
         own = defaults.pop("loss", lib.TUTTI_LOSS_NONE)
         self.options = {**optimizer_options(optimizer, defaults), "seed": seed, **options}
         self.ports, self.history, self.fitting, self.resumed = None, History(), False, False
-        self.set_loss(own if loss is None else loss)
-        self.pointer_of = None
-        for name in options:
-            if name not in dict(ffi.typeof("tutti_training").fields):
-                raise TypeError(f"Trainer() has no option {name}")
+        if loss is None:
+            self.take_loss(own)
+        else:
+            self.set_loss(loss)
 
     def set_loss(self, loss):
         """Sets the members of tutti_training for the loss, and the inputs and targets that training reads."""
+        if isinstance(loss, str):
+            loss = loss_name(loss)
+        elif not isinstance(loss, Tensor) and not (isinstance(loss, (list, tuple)) and loss and all(isinstance(one, Tensor) for one in loss)):
+            raise TypeError(f"the loss is {'a ' + type(loss).__name__ if callable(loss) else shown(loss)}: give a name, as \"mse\", or a tensor, "
+                            "as tutti.mean() of the network's output makes, or a list of tensors")
+        self.take_loss(loss)
+
+    def take_loss(self, loss):
+        """The same of a constant of tutti_loss, too."""
         shape, targets = self.output.shape, None
         if isinstance(loss, str):
             if loss in SIMPLE and (loss not in CLASSES or len(shape) == 1):
                 loss = SIMPLE[loss]
-            elif not hasattr(layers, loss):
-                raise ValueError(f"the loss {loss!r} is not known: it is one of cross_entropy, mse, bce_with_logits, nll, l1, huber")
             else:
                 wanted = (shape[1:], "int32") if loss in CLASSES else (shape, "float32")
                 there = self.network.inputs.get("targets")
@@ -71,8 +90,6 @@ class Trainer(Handle):
         if isinstance(loss, (Tensor, list, tuple)):
             self.options |= {"losses": loss, "loss": lib.TUTTI_LOSS_NONE}
         else:
-            if not isinstance(loss, int):
-                raise TypeError(f"the loss is a {type(loss).__name__}: give a name, as \"mse\", or a tensor, as tutti.mean() of the network's output makes")
             self.options["loss"] = loss
             if loss == lib.TUTTI_CROSS_ENTROPY:
                 targets = Port("targets", "int32", (), True)
@@ -86,9 +103,16 @@ class Trainer(Handle):
     def pointer(self):
         return super().pointer if self._pointer is not None else self.compiled(self.batch_size or 32)
 
+    def close(self):
+        """Frees it, once nothing uses it any more."""
+        self.closed = True
+        super().close()
+
     def compiled(self, batch, length=0):
         """The library's trainer for batches of at least this size. A larger one than before makes it anew, with its training."""
         with self.lock:
+            if self.closed:
+                raise ValueError("this Trainer was closed")
             if self._pointer is not None:
                 pointer = super().pointer
                 if batch <= self.options["batch"]:
@@ -197,6 +221,8 @@ class Trainer(Handle):
         if out is None:
             return values
         room = plain(out, "out")
+        if isinstance(out, (list, tuple)) or not room.flags.writeable:
+            raise TypeError(f"out is {shown(out)}, which cannot be written to: give an array, as numpy.empty(shape, \"float32\")")
         if room.shape != values.shape:
             raise ValueError(f"out has the shape {list(room.shape)}; the outputs have {list(values.shape)}")
         room[...] = values
@@ -212,7 +238,8 @@ class Trainer(Handle):
             return
         given = _fit.training_of(self, x)
         if isinstance(given, Feeds):
-            yield given
+            if given.samples:
+                yield given
         elif isinstance(given, Batches):
             yield from map(Feeds, given.inputs())
         else:
@@ -243,6 +270,8 @@ class Trainer(Handle):
     @parameters.setter
     def parameters(self, values):
         parameters = Parameters(self)
+        if not hasattr(values, "keys"):
+            raise TypeError(f"parameters is a dictionary of arrays by the parameters' names, not {shown(values)}")
         for name, array in dict(values).items():
             parameters[name] = array
 
@@ -257,7 +286,7 @@ class Trainer(Handle):
         names = []
         while (name := lib.tutti_state_name(self.pointer, len(names))) != ffi.NULL:
             names.append(ffi.string(name).decode())
-        return {name: States(self, name) for name in names}
+        return StatesByName({name: States(self, name) for name in names})
 
     @property
     def position(self):
@@ -268,7 +297,10 @@ class Trainer(Handle):
 
     @position.setter
     def position(self, values):
-        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), **Position(*values)._asdict()})
+        if not isinstance(values, (tuple, list)) or len(values) != len(Position._fields):
+            raise TypeError(f"position is {shown(values)}: it must be (steps, updates, epoch)")
+        values = {name: number(name, "int64_t", value) for name, value in zip(Position._fields, values)}
+        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), **values})
         check(lib.tutti_set_position(self.pointer, position))
 
     @property
@@ -277,19 +309,21 @@ class Trainer(Handle):
 
     @learning_rate.setter
     def learning_rate(self, rate):
-        check(lib.tutti_set_learning_rate(self.pointer, rate))
+        check(lib.tutti_set_learning_rate(self.pointer, number("learning_rate", "float", rate)))
 
     def save(self, name):
         """Saves a checkpoint, NAME.safetensors and NAME.state.safetensors; or weights alone, where the name ends in .safetensors."""
-        function = lib.tutti_save_weights if os.fspath(name).endswith(".safetensors") else lib.tutti_save
+        path = encoded(name)
+        function = lib.tutti_save_weights if path.endswith(b".safetensors") else lib.tutti_save
         with self.lock:
-            check(function(self.pointer, encoded(name)))
+            check(function(self.pointer, path))
 
     def load(self, name):
         """Loads what save() saved; fit() then goes on where a checkpoint was saved."""
-        function = lib.tutti_load_weights if os.fspath(name).endswith(".safetensors") else lib.tutti_resume
+        path = encoded(name)
+        function = lib.tutti_load_weights if path.endswith(b".safetensors") else lib.tutti_resume
         with self.lock:
-            check(function(self.pointer, encoded(name)))
+            check(function(self.pointer, path))
         self.resumed = function == lib.tutti_resume
 
     def export(self, path):
@@ -302,12 +336,18 @@ class Trainer(Handle):
     def why(self, device=0):
         """The kernel of each layer on a device, and why others were refused."""
         with self.lock:
-            return taken(lib.tutti_explain(self.pointer, device, False))
+            return taken(lib.tutti_explain(self.pointer, self.device(device), False))
 
     def profile(self, device=0):
         """Where the time of the last plan on a device goes."""
         with self.lock:
-            return taken(lib.tutti_profile(self.pointer, device, ffi.NULL))
+            return taken(lib.tutti_profile(self.pointer, self.device(device), ffi.NULL))
+
+    def device(self, position):
+        devices = self.network.runtime.devices
+        if not 0 <= whole("device", position) < len(devices):
+            raise ValueError(f"device {position} is not there: there are {len(devices)}, counted from 0")
+        return position
 
     @property
     def trains(self):

@@ -3,6 +3,7 @@
 A function(epoch, numbers) is a callback, too. What returns True ends the training."""
 from . import _html
 from ._native import ffi, lib
+from ._values import shown
 from .errors import made
 
 
@@ -231,13 +232,15 @@ def tensorboard_writer():
 
 def called_by(given, verbose):
     """The callbacks of a fit(): a callback, a function of (epoch, numbers), or several; and the progress, if it is shown."""
-    from ._progress import shown
+    from ._progress import shown as progress_shown
     given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
     made_of = [one if isinstance(one, Callback) else Lambda(one) for one in given]
     for one in given:
         if not callable(one) and not isinstance(one, Callback):
-            raise TypeError(f"a callback is a tutti.callbacks.Callback or a function(epoch, numbers), not {type(one).__name__}")
-    progress = shown(verbose)
+            raise TypeError(f"a callback is a tutti.callbacks.Callback or a function(epoch, numbers), not {shown(one)}")
+        if isinstance(one, type) and issubclass(one, Callback):
+            raise TypeError(f"a callback is an object: write {one.__name__}() for the class {one.__name__}")
+    progress = progress_shown(verbose)
     return [progress, *made_of] if progress else made_of
 
 

@@ -1,4 +1,6 @@
 """Exceptions by status: TUTTI_SHAPE is ShapeError, and so on. Each is an Error, and where Python has the like, that too."""
+import re
+
 from ._native import ffi, lib
 
 
@@ -28,7 +30,9 @@ __all__ = ["Error", *(kind.__name__ for kind in by_status.values())]
 
 
 def message():
-    return ffi.string(lib.tutti_message(ffi.NULL)).decode(errors="replace")
+    """The library's message, with Python's names in place of C's: patience for tutti_fitting.patience."""
+    text = ffi.string(lib.tutti_message(ffi.NULL)).decode(errors="replace")
+    return re.sub(r"\btutti_(?:\w+\.(?=\w)|(?=\w+\(\)))", "", text)
 
 
 def check(status):

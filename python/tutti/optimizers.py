@@ -1,5 +1,6 @@
 """Optimizers: options of tutti_training for each rule. What is 0 has the rule's default."""
 from ._native import lib
+from ._values import shown
 
 
 class Optimizer:
@@ -42,8 +43,8 @@ def optimizer_options(given, defaults):
         return dict(defaults)
     if isinstance(given, str):
         if given.lower() not in by_name:
-            raise ValueError(f"there is no optimizer {given!r}: {', '.join(by_name)}")
+            raise ValueError(f"there is no optimizer {given!r}: it is one of {', '.join(by_name)}")
         given = by_name[given.lower()]()
     if not isinstance(given, Optimizer):
-        raise TypeError(f"an optimizer is tutti.SGD(0.1), ... or a name, not {type(given).__name__}")
+        raise TypeError(f"an optimizer is tutti.SGD(0.1), ... or a name, not {'the class ' if isinstance(given, type) else ''}{shown(given)}")
     return given.options
