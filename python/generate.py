@@ -1,12 +1,18 @@
-"""Writes what the package has from the headers' description (tools/interface.py):   generate.py FOLDER JSON...
+"""Writes what the package has from the headers' description (tools/interface.py):
+
+    generate.py FOLDER OPERATIONS MODELS JSON...    OPERATIONS: what `tutti op --json` says; MODELS: models/models.c
 
 FOLDER/_native.c    the extension module, by cffi: every function, struct, enum and callback, and Python's limited API
 FOLDER/layers.py    a Python function with signature and text for each function that adds a layer
+FOLDER/*.pyi        type stubs, and FOLDER/_options.py (stubs.py)
 """
+import itertools
 import json
 import pathlib
 import re
 import sys
+
+import stubs
 
 # Members of options that say how many elements the arrays before them have, besides those that end in _count.
 COUNTS = {"channels"}
@@ -20,10 +26,12 @@ HEAD = '''"""Functions that add layers, made from the headers (python/generate.p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from ._call import Call, lib
 from ._network import Network, Tensor
+from ._options import {enums}
+from ._types import DType, Operand, Shape
 
 
 '''
@@ -69,6 +77,19 @@ def write_extension(path, interfaces):
 
 # ----------------------------------------------------------------------------------------------------- the layers ----
 
+def overloads(name, signature, flags):
+    """What the function returns by the flags of outputs that it may return besides: alone, or in a tuple."""
+    if not flags:
+        return ""
+    text = ""
+    for chosen in [dict(zip(flags, values)) for values in itertools.product((False, True), repeat=len(flags))]:
+        given, count = signature, sum(chosen.values())
+        for flag, value in chosen.items():
+            given = given.replace(f"{flag}: bool = False", f"{flag}: Literal[True]" if value else f"{flag}: Literal[False] = False")
+        text += f"@overload\ndef {name}({given}) -> {'tuple[' + ', '.join(['Tensor'] * (count + 1)) + ']' if count else 'Tensor'}: ...\n"
+    return text + f"@overload\ndef {name}({signature}) -> Tensor | tuple[Tensor, ...]: ...\n"
+
+
 def is_of_c(kind):
     """Whether a member of options is a function of C's, or what is passed to it: Python gives none."""
     return kind.get("name", "void") == "void"
@@ -77,8 +98,8 @@ def is_of_c(kind):
 class Layers:
     def __init__(self, interface):
         self.structs = {struct["name"]: struct for struct in interface["structs"]}
-        self.enums = {enum["name"] for enum in interface["enums"]}
-        self.scalars = dict.fromkeys(INTEGERS, "int") | {"bool": "bool", "float": "float", "double": "float", "tutti_tensor": "Tensor | Any"}
+        self.enums, self.used = stubs.enums_of(interface), set()
+        self.scalars = dict.fromkeys(INTEGERS, "int") | {"bool": "bool", "float": "float", "double": "float", "tutti_tensor": "Operand"}
         self.functions = interface["functions"]
         self.names = {function["name"] for function in self.functions}
 
@@ -92,16 +113,17 @@ class Layers:
     def hint(self, kind, required=True):
         """The type of a value in Python, for a reader and for type checkers."""
         if kind["name"] in self.enums:
-            word = "str | int"
+            word = self.enums[kind["name"]]
+            self.used.add(word)
             return f"{word} | Sequence[{word}] | None" if "array" in kind else f"{word} | None"
         if kind["name"] == "char":
             return "str | None"
         if kind["name"] == "tutti_shape":
-            return "int | Sequence[int]" if required else "int | Sequence[int] | None"
+            return "Shape" if required else "Shape | None"
         one = self.scalars[kind["name"]]
         if "array" in kind:
             return f"{one} | Sequence[{one}] | None"
-        return one if not kind.get("pointers") else "Tensor | Any | None" if kind["name"] == "tutti_tensor" else f"Sequence[{one}] | None"
+        return one if not kind.get("pointers") else "Operand | None" if kind["name"] == "tutti_tensor" else f"Sequence[{one}] | None"
 
     def option(self, struct, number):
         """A member of options: (argument with its default, how the call gets it)."""
@@ -143,12 +165,12 @@ class Layers:
                 continue
             hint = self.hint(kind)
             if pointed and kind["name"] == "tutti_tensor" and is_array:
-                value, skip, hint = f"*call.tensors({name})", True, "Sequence[Tensor | Any]"
+                value, skip, hint = f"*call.tensors({name})", True, "Sequence[Operand]"
                 tensors.append(f"*{name}")
             elif pointed and kind["name"] == "tutti_tensor":
                 value, hint, result = f"call.out({name})", "bool", "Any"
             elif pointed and kind["name"] == "int64_t" and is_array:
-                value, skip, hint = f"*call.sizes({name})", True, "int | Sequence[int]"
+                value, skip, hint = f"*call.sizes({name})", True, "Shape"
             elif pointed and kind["name"] == "char":
                 value = f"call.text({name})"
             elif pointed:
@@ -167,24 +189,30 @@ class Layers:
                 positional.append(f"{name}: {hint.removesuffix(' | None')}")
         if not tensors:
             positional.insert(0, "network: Network")
+        flags = re.findall(r"call\.out\((\w+)\)", " ".join(values))
         signature = ", ".join([*positional, *(["*"] if named else []), *named])
         text = function["text"].replace("\\", "\\\\").replace('"""', "'''").replace("\n", "\n    ").replace("    \n", "\n")
         ending = "\n    " if "\n" in text or text.endswith('"') else ""
         name = function["name"].removeprefix("tutti_")
         made = ", ".join([f"lib.{function['name']}", *values])
-        return (f'def {name}({signature}) -> {result}:\n    """{text}{ending}"""\n'
+        return (overloads(name, signature, flags) + f'def {name}({signature}) -> {result}:\n    """{text}{ending}"""\n'
                 f"    call = Call({', '.join(tensors) or 'network'})\n    return call.add({made})\n")
 
     def text(self):
         made = [self.function(function) for function in self.functions if self.is_layer(function)]
-        names = [re.match(r"def (\w+)", text)[1] for text in made]
-        return HEAD + "\n\n".join(made) + f"\n\n__all__ = {names!r}\n"
+        return HEAD.format(enums=", ".join(sorted(self.used - {"DType"}))) + "\n\n".join(made) + f"\n\n__all__ = {self.layer_names()!r}\n"
+
+    def layer_names(self):
+        return [function["name"].removeprefix("tutti_") for function in self.functions if self.is_layer(function)]
 
 
 def main():
-    folder, interfaces = pathlib.Path(sys.argv[1]), [json.loads(pathlib.Path(name).read_text(encoding="utf-8")) for name in sys.argv[2:]]
+    folder, texts = pathlib.Path(sys.argv[1]), [pathlib.Path(name).read_text(encoding="utf-8") for name in sys.argv[2:]]
+    interfaces = [json.loads(text) for text in texts[2:]]
     write_extension(folder / "_native.c", interfaces)
-    (folder / "layers.py").write_text(Layers(interfaces[0]).text(), encoding="utf-8")
+    layers = Layers(interfaces[0])
+    (folder / "layers.py").write_text(layers.text(), encoding="utf-8")
+    stubs.write(folder, interfaces[0], layers.layer_names(), *texts[:2], pathlib.Path(__file__).parent / "tutti")
 
 
 main()

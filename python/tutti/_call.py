@@ -10,7 +10,7 @@ from .errors import check, message
 DTYPES = {"float32": lib.TUTTI_DTYPE_F32, "float16": lib.TUTTI_DTYPE_F16, "int32": lib.TUTTI_DTYPE_I32, "int64": lib.TUTTI_DTYPE_I64,
           "uint8": lib.TUTTI_DTYPE_U8, "bool": lib.TUTTI_DTYPE_BOOL, "bfloat16": lib.TUTTI_DTYPE_BF16}
 NUMPY = {number: name for name, number in DTYPES.items() if name != "bfloat16"}
-words = {}
+words: dict[str, dict[str, int]] = {}
 
 
 def words_of(kind):
@@ -211,7 +211,8 @@ class Call:
         self.outs.append(ffi.new("tutti_tensor *"))
         return self.outs[-1]
 
-    enum, number = staticmethod(enum), staticmethod(number)
+    enum = staticmethod(enum)
+    number = staticmethod(number)
 
     def options(self, kind, lengths=(), /, **members):
         self.kept.append(Options(kind, members, self.tensor, lengths))

@@ -39,5 +39,5 @@ def environment():
     return {**os.environ, "LD_LIBRARY_PATH": ":".join([*paths, *folders])} if folders else dict(os.environ)
 
 
-folders = []
+folders: list[str] = []
 add_installed()

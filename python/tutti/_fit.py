@@ -73,7 +73,7 @@ def training_of(trainer, x, y=None):
 
 def test_of(trainer, given):
     """The same of validation_data, but never Feeds."""
-    if given is None:
+    if given is None or hasattr(given, "parts") and given.tests is None:
         return None
     if isinstance(given, (tuple, list)) and len(given) in (1, 3) and not isinstance(given[0], (tuple, dict)):
         raise ValueError(f"validation_data has {len(given)} part{'s' * (len(given) > 1)}: give (x, y)")

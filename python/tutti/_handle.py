@@ -1,14 +1,20 @@
 """Objects of the library that Python holds. One is freed when it is closed or collected and all that was made from it has been
 freed, in whatever order Python collects them."""
+from __future__ import annotations
+
 import atexit
 import threading
 import weakref
+from typing import TYPE_CHECKING, Any
 
 from ._native import ffi, lib
 from .errors import made
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 lock = threading.RLock()
-living = weakref.WeakSet()
+living: weakref.WeakSet[Handle] = weakref.WeakSet()
 
 
 class Handle:
@@ -22,12 +28,12 @@ class Handle:
         living.add(self)
 
     @property
-    def pointer(self):
+    def pointer(self) -> Any:
         if not self._open:
             raise ValueError(f"this {type(self).__name__} was closed")
         return self._pointer
 
-    def close(self):
+    def close(self) -> None:
         """Frees it, once nothing uses it any more."""
         with lock:
             was_open, self._open = self._open, False
@@ -45,10 +51,10 @@ class Handle:
 
     __del__ = close
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

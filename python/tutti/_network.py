@@ -1,7 +1,10 @@
 """Networks and their tensors."""
+from __future__ import annotations
+
 import contextlib
 import math
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -9,79 +12,90 @@ from . import _html, _pickling
 from ._call import DTYPES, NUMPY, Call, Options, enum, encoded, shape_of, sizes_of
 from ._handle import Handle, UseLock, taken
 from ._native import ffi, lib
-from ._runtime import default_runtime
+from ._runtime import Runtime, default_runtime
 from .errors import by_status, check, made, message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typing_extensions import Unpack
+
+    from ._options import OnnxOptions, ParameterOptions
+    from ._types import DType, Operand, Path, Shape
 
 
 class Tensor:
     """A tensor of a network: what a layer computes, an input, a parameter or a constant. Arithmetic adds layers."""
     __array_ufunc__ = None      # numpy leaves arithmetic with arrays to these methods
 
-    def __init__(self, network, c):
+    def __init__(self, network: Network, c: Any) -> None:
         self.network, self.c = network, c
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The shape of a sample, without the batch; -2 is the length of a sequence."""
         shape = ffi.new("tutti_shape *")
         check(lib.tutti_shape_of(self.network.pointer, self.c, shape))
         return shape_of(shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> numpy.dtype[Any]:
         return numpy.dtype(NUMPY[self.network.tensor_info(self.c).dtype])
 
     def __reduce__(self):
         return _pickling.tensor_of, (self.network, self.c.id)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<tutti.Tensor {list(self.shape)}>"
 
-    def __add__(self, other):
+    def __add__(self, other: Operand) -> Tensor:
         return self.network.op("add", self, other)
 
-    def __radd__(self, other):
+    def __radd__(self, other: Operand) -> Tensor:
         return self.network.op("add", other, self)
 
-    def __sub__(self, other):
+    def __sub__(self, other: Operand) -> Tensor:
         return self.network.op("sub", self, other)
 
-    def __rsub__(self, other):
+    def __rsub__(self, other: Operand) -> Tensor:
         return self.network.op("sub", other, self)
 
-    def __mul__(self, other):
+    def __mul__(self, other: Operand) -> Tensor:
         return self.network.op("mul", self, other)
 
-    def __rmul__(self, other):
+    def __rmul__(self, other: Operand) -> Tensor:
         return self.network.op("mul", other, self)
 
-    def __truediv__(self, other):
+    def __truediv__(self, other: Operand) -> Tensor:
         return self.network.op("div", self, other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Operand) -> Tensor:
         return self.network.op("div", other, self)
 
-    def __pow__(self, other):
+    def __pow__(self, other: Operand) -> Tensor:
         return self.network.op("pow", self, other)
 
-    def __neg__(self):
+    def __neg__(self) -> Tensor:
         return self.network.op("neg", self)
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Operand) -> Tensor:
         return self.network.op("matmul", self, other)
 
 
 class Network(Handle):
     """A network without layers. Inputs begin it, functions such as tutti.dense() add to it, tutti.Trainer trains it."""
 
-    def __init__(self, runtime=None):
-        self.runtime = runtime or default_runtime()
+    def __init__(self, runtime: Runtime | None = None) -> None:
+        self.runtime: Runtime = runtime or default_runtime()
         super().__init__(made(lib.tutti_network_new(self.runtime.pointer)), lib.tutti_network_free, self.runtime)
         self.lock = UseLock()   # only one thread at a time may use a network and its trainers
-        self.defaults, self.last, self.named = {}, None, []
-        self.journal, self.loaded = [], None    # the calls that built it (_pickling.py); None: it cannot be pickled
+        self.defaults: dict[str, Any] = {}
+        self.last: Tensor | None = None
+        self.named: list[Tensor] = []
+        self.journal: list[Any] | None = []
+        self.loaded: Any = None     # the calls that built it (_pickling.py); None: it cannot be pickled
 
-    def tensor_info(self, c):
+    def tensor_info(self, c: Any) -> Any:
         info = ffi.new("tutti_tensor_info *", {"size": ffi.sizeof("tutti_tensor_info")})
         check(lib.tutti_network_tensor(self.pointer, c, info))
         return info
@@ -100,28 +114,28 @@ class Network(Handle):
                 self.journal.append((_pickling.function_name(function), *(_pickling.written(argument, kept) for argument in arguments)))
             return (self.last, *(Tensor(self, out[0]) for out in outs)) if outs else self.last
 
-    def op(self, operation, *inputs, **attributes):
+    def op(self, operation: str, *inputs: Operand, **attributes: Any) -> Tensor:
         """Adds an operation by its name (docs/operations.md)."""
         call = Call(self)
         given = " ".join(f"{key}={attribute(value)}" for key, value in attributes.items() if value is not None)
         return call.add(lib.tutti_op, call.text(operation), *call.tensors(inputs), call.text(given))
 
-    def input(self, name=None, shape=(), dtype="float32"):
+    def input(self, name: str | None = None, shape: Shape = (), dtype: DType = "float32") -> Tensor:
         """An input of samples of this shape; () is one number. -2 is the length of a sequence."""
         call = Call(self)
         return call.add(lib.tutti_input_typed, call.text(name), enum("tutti_dtype", dtype), *call.sizes(shape))
 
-    def parameter(self, name, shape, **options):
+    def parameter(self, name: str | None, shape: Shape, **options: Unpack[ParameterOptions]) -> Tensor:
         """A parameter, for layers' `weight` and `bias` and for operations: init, init_scale, fan_in, fan_out, values, frozen."""
         call, lengths = Call(self), {"values": math.prod(sizes_of(shape))}
         return call.add(lib.tutti_parameter_sized, call.text(name), *call.sizes(shape), call.options("tutti_parameter_options", lengths, **options))
 
-    def find_parameter(self, name):
+    def find_parameter(self, name: str) -> Tensor:
         """The parameter of this name, for example to share a layer's."""
         call = Call(self)
         return call.add(lib.tutti_find_parameter, call.text(name))
 
-    def constant(self, values, name=None):
+    def constant(self, values: Operand, name: str | None = None) -> Tensor:
         """Numbers that do not train: float32, or int32 of integers that are a numpy array."""
         call = Call(self)
         array = numpy.asarray(values)
@@ -131,7 +145,7 @@ class Network(Handle):
         return call.add(lib.tutti_constant_typed, call.text(name), DTYPES[kind], *sizes, ffi.from_buffer("char[]", array.view("uint8") if array.ndim else array.reshape(1)))
 
     @contextlib.contextmanager
-    def scope(self, prefix):
+    def scope(self, prefix: str) -> Iterator[Network]:
         """Layers within it have names that begin with "prefix."."""
         self.scope_push(prefix)
         try:
@@ -143,15 +157,15 @@ class Network(Handle):
         if self.journal is not None:
             self.journal.append((method, *map(_pickling.portable, arguments)))
 
-    def scope_push(self, prefix):
+    def scope_push(self, prefix: str) -> None:
         lib.tutti_scope_push(self.pointer, encoded(prefix))
         self.note(".scope_push", prefix)
 
-    def scope_pop(self):
+    def scope_pop(self) -> None:
         lib.tutti_scope_pop(self.pointer)
         self.note(".scope_pop")
 
-    def output(self, tensor, name=None):
+    def output(self, tensor: Tensor, name: str | None = None) -> Tensor:
         """Makes a tensor an output of the network: what trainers train and predict."""
         if name is not None:
             check(lib.tutti_output(self.pointer, encoded(name), tensor.c))
@@ -160,33 +174,34 @@ class Network(Handle):
         return tensor
 
     @property
-    def outputs(self):
+    def outputs(self) -> list[Tensor]:
         """The outputs that were named or given to output(); if there are none, that of the last layer."""
         return list(self.named) if self.named else [self.last] if self.last else []
 
     @property
-    def inputs(self):
+    def inputs(self) -> dict[str, Tensor]:
         """The inputs by their names, in their order."""
-        found, c = {}, ffi.new("tutti_tensor *")
+        found: dict[str, Tensor] = {}
+        c = ffi.new("tutti_tensor *")
         while lib.tutti_network_input(self.pointer, len(found), c) == lib.TUTTI_OK:
             one = ffi.new("tutti_tensor *", c[0])[0]
             found[ffi.string(self.tensor_info(one).name).decode()] = Tensor(self, one)
         return found
 
     @property
-    def parameter_count(self):
+    def parameter_count(self) -> int:
         return lib.tutti_network_parameters(self.pointer)
 
-    def freeze(self, pattern):
+    def freeze(self, pattern: str) -> None:
         """Parameters that match, as "backbone.*", do not train."""
         check(lib.tutti_freeze(self.pointer, encoded(pattern)))
         self.note(".freeze", pattern)
 
-    def unfreeze(self, pattern):
+    def unfreeze(self, pattern: str) -> None:
         check(lib.tutti_unfreeze(self.pointer, encoded(pattern)))
         self.note(".unfreeze", pattern)
 
-    def layers(self):
+    def layers(self) -> list[tuple[str, str, tuple[int, ...], int]]:
         """(name, operation, shape of a sample, parameters) of each layer."""
         info, found = ffi.new("tutti_layer_info *"), []
         for position in range(lib.tutti_network_layers(self.pointer)):
@@ -194,14 +209,14 @@ class Network(Handle):
             found.append((ffi.string(info.name).decode(), ffi.string(info.operation).decode(), shape_of(info.shape), info.parameters))
         return found
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         """The picture that `tutti show --svg` draws."""
         return _html.picture(taken(lib.network_picture(self.pointer, b"network")), f"{self.parameter_count} parameters")
 
     def __reduce__(self):
         return _pickling.network_of, _pickling.network_parts(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows = [f"  {name:24} {operation:20} {list(shape)!s:20} {count or ''}".rstrip() for name, operation, shape, count in self.layers()]
         return "\n".join([f"<tutti.Network, {self.parameter_count} parameters", *rows]) + ">"
 
@@ -218,7 +233,8 @@ def attribute(value):
     return text
 
 
-def load(path, *, input=None, runtime=None, sizes=None, note=None, **options):
+def load(path: Path, *, input: Shape | None = None, runtime: Runtime | None = None, sizes: dict[str, int] | None = None, note: Any = None,
+         **options: Unpack[OnnxOptions]) -> Network:
     """A network from an ONNX file. `input` is the shape of a sample, for sizes that the file leaves open; `sizes` has more of
     them by name. Other options are those of tutti_onnx_options, such as logits=True and head=10 for other classes."""
     network = Network.__new__(Network)

@@ -7,7 +7,7 @@ from ._native import ffi, lib
 
 # How a trainer's files are named, and what each is saved and loaded with.
 CHECKPOINT = ("m.safetensors", "m.state.safetensors")
-runtimes = {}
+runtimes: dict[str, object] = {}
 
 
 class Id(int):

@@ -1,6 +1,8 @@
 """Devices, and the runtime that holds opened ones."""
+from __future__ import annotations
+
 import threading
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _html
 from ._call import Options
@@ -8,9 +10,14 @@ from ._handle import Handle
 from ._native import ffi, lib
 from .errors import check, made
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import RuntimeOptions
+
 
 class Device(NamedTuple):
-    index: int
+    index: int  # type: ignore[assignment]
     name: str
     platform: str
     driver: str
@@ -26,12 +33,12 @@ def device(info):
                     for value in (getattr(info, name) for name in Device._fields)))
 
 
-class Devices(list):
-    def _repr_html_(self):
+class Devices(list[Device]):
+    def _repr_html_(self) -> str:
         return _html.table(Device._fields, self)
 
 
-def devices(devices=None):
+def devices(devices: str | None = None) -> Devices:
     """All devices of the machine. `chosen` are those that a training would use, or that `devices` names ("all", "gpu", "0,2")."""
     options, listed, count = Options("tutti_runtime_options", {"devices": devices}), ffi.new("tutti_device_info **"), ffi.new("int *")
     check(lib.tutti_devices_list(options.struct, listed, count))
@@ -44,30 +51,31 @@ def devices(devices=None):
 class Runtime(Handle):
     """Opened devices: Runtime("all"), Runtime("gpu"), Runtime("0,2"). Options are those of tutti_runtime_options."""
 
-    def __init__(self, devices=None, **options):
+    def __init__(self, devices: str | None = None, **options: Unpack[RuntimeOptions]) -> None:
         given = Options("tutti_runtime_options", {"devices": devices, **options})
         self.options = given.members
         super().__init__(made(lib.tutti_open(given.struct)), lib.tutti_close)
 
     @property
-    def devices(self):
+    def devices(self) -> list[Device]:
         info, opened = ffi.new("tutti_device_info *"), []
         for position in range(lib.tutti_device_count(self.pointer)):
             check(lib.tutti_device_get(self.pointer, position, info))
             opened.append(device(info))
         return opened
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return _html.table(Device._fields, self.devices)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<tutti.Runtime {', '.join(device.name for device in self.devices)}>"
 
 
-default, default_lock = None, threading.Lock()
+default: Runtime | None = None
+default_lock = threading.Lock()
 
 
-def use(devices=None, **options):
+def use(devices: str | None = None, **options: Unpack[RuntimeOptions]) -> Runtime:
     """Chooses the devices of the networks that are made after this call. Without it they are the library's choice."""
     global default
     opened = Runtime(devices, **options)
@@ -76,7 +84,7 @@ def use(devices=None, **options):
     return opened
 
 
-def default_runtime():
+def default_runtime() -> Runtime:
     global default
     with default_lock:
         if default is None:

@@ -1,5 +1,7 @@
 """Training, evaluation and prediction."""
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -17,6 +19,15 @@ from ._values import near, number, shown, whole
 from .callbacks import History, called_by
 from .errors import check, made
 from .optimizers import optimizer_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from typing_extensions import Unpack
+
+    from ._options import FittingOptions, Schedule, ScheduleKind, TrainingOptions
+    from ._types import Array, CallbackLike, Inputs, Path, Samples
+    from .optimizers import Optimizer
 
 # Losses that tutti_training.loss has, for which targets are fed without an input of theirs.
 SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE}
@@ -46,13 +57,14 @@ class Trainer(Handle):
     Other options are those of tutti_training: seed, precision="bf16", clip_norm, ema_decay, sync_batchnorm, ..."""
     closed = False
 
-    def __init__(self, network, loss=None, optimizer=None, *, batch_size=None, seed=0, **options):
+    def __init__(self, network: Network | Tensor, loss: str | Tensor | Sequence[Tensor] | None = None, optimizer: Optimizer | str | None = None, *,
+                 batch_size: int | None = None, seed: int = 0, **options: Unpack[TrainingOptions]) -> None:
         if not isinstance(network, (Network, Tensor)):
             raise TypeError(f"Trainer() takes a network, or the tensor to train, not {shown(network)}")
-        self.output = network if isinstance(network, Tensor) else next(iter(network.outputs), None)
-        if self.output is None:
+        if isinstance(network, Network) and not network.outputs:
             network.pointer     # raises if it was closed
             raise ValueError("the network has no layer")
+        self.output: Tensor = network if isinstance(network, Tensor) else network.outputs[0]
         for name in options:
             if name not in dict(ffi.typeof("tutti_training").fields) or name == "size":
                 raise TypeError(f"Trainer() has no option {name!r}" + INSTEAD.get(name, near(name, OPTIONS)))
@@ -68,7 +80,7 @@ class Trainer(Handle):
         else:
             self.set_loss(loss)
 
-    def set_loss(self, loss):
+    def set_loss(self, loss: str | Tensor | Sequence[Tensor]) -> None:
         """Sets the members of tutti_training for the loss, and the inputs and targets that training reads."""
         if isinstance(loss, str):
             loss = loss_name(loss)
@@ -100,10 +112,10 @@ class Trainer(Handle):
     # ----------------------------------------------------------------------------------------------- compilation ----
 
     @property
-    def pointer(self):
+    def pointer(self) -> Any:
         return super().pointer if self._pointer is not None else self.compiled(self.batch_size or 32)
 
-    def close(self):
+    def close(self) -> None:
         """Frees it, once nothing uses it any more."""
         self.closed = True
         super().close()
@@ -146,7 +158,7 @@ class Trainer(Handle):
     def feeds(self, x, y=None):
         return Feeds(paired(self.ports, x, y))
 
-    def restore(self, snapshot):
+    def restore(self, snapshot: Any) -> None:
         """Sets weights and optimizer states of a snapshot."""
         with self.lock:
             check(lib.tutti_snapshot_restore(self.pointer, snapshot))
@@ -159,7 +171,7 @@ class Trainer(Handle):
 
     # ------------------------------------------------------------------------------------------------- training ----
 
-    def step(self, x, y=None):
+    def step(self, x: Inputs, y: Array | None = None) -> Metrics:
         """Trains on one batch, and returns its loss and accuracy."""
         metrics = self.trained(paired(self.ports, x, y))
         return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
@@ -172,7 +184,7 @@ class Trainer(Handle):
             _fit.check_finite(lib.tutti_train_step(pointer, feeds.array, feeds.count, feeds.samples, metrics), feeds.pairs)
         return metrics
 
-    def backward(self, x, y=None):
+    def backward(self, x: Inputs, y: Array | None = None) -> Metrics:
         """Computes losses and gradients, and updates nothing: apply() does, after `gradients` were read or changed."""
         feeds, metrics = self.feeds(x, y), ffi.new("tutti_metrics *")
         with self.lock:
@@ -180,13 +192,15 @@ class Trainer(Handle):
             check(lib.tutti_backward(pointer, feeds.array, feeds.count, feeds.samples, metrics))
         return Metrics(metrics.loss, metrics.accuracy, metrics.samples)
 
-    def apply(self):
+    def apply(self) -> None:
         """Updates the parameters by the gradients of backward(), and counts a step."""
         with self.lock:
             check(lib.tutti_apply(self.pointer))
 
-    def fit(self, x, y=None, epochs=1, batch_size=None, validation_data=None, *, shuffle=True, verbose=None, callbacks=None, callback=None,
-            schedule=None, steps_per_epoch=None, **options):
+    def fit(self, x: Samples, y: Array | None = None, epochs: int = 1, batch_size: int | None = None, validation_data: Samples | None = None, *,
+            shuffle: bool = True, verbose: bool | int | None = None, callbacks: CallbackLike | Sequence[CallbackLike] | None = None,
+            callback: CallbackLike | None = None, schedule: ScheduleKind | Schedule | None = None, steps_per_epoch: int | None = None,
+            **options: Unpack[FittingOptions]) -> History:
         """Trains for some epochs, and returns the losses and accuracies of each, which `history` keeps.
 
         x, y            arrays; or x is tutti.data, or batches (x, y): a generator, a function that returns one, a DataLoader
@@ -207,13 +221,14 @@ class Trainer(Handle):
             validation_data = x
         return _fit.fit(self, x, y, epochs, batch_size, validation_data, shuffle, called_by(given, verbose), schedule, steps_per_epoch, options)
 
-    def evaluate(self, x, y=None):
+    def evaluate(self, x: Samples, y: Array | None = None) -> Metrics:
         """Loss and accuracy in inference mode, of what fit() takes; of tutti.data, those of its test or held-out samples."""
-        given = _fit.training_of(self, (x.test or x.val) if hasattr(x, "parts") else x, y)
+        data: Any = x
+        given = _fit.training_of(self, (data.test or data.val) if hasattr(x, "parts") else x, y)
         with self.lock:
             return _fit.evaluate(self, given)
 
-    def predict(self, x, out=None):
+    def predict(self, x: Samples, out: Any = None) -> Any:
         """The network's output for each sample, of what fit() takes, or of tutti.data's parts. out: an array or a tensor of another
         package, float32 in the host's memory, that the outputs are written to."""
         found = [self.inferred(feeds) for feeds in self.inference_feeds(x)]
@@ -255,7 +270,7 @@ class Trainer(Handle):
             check(lib.tutti_infer(self.compiled(1, feeds.length), feeds.array, feeds.count, feeds.samples, fetch, 1))
         return values
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Ends a fit() that runs in another thread after its step."""
         if self._pointer is not None:
             lib.tutti_cancel(self._pointer)
@@ -263,12 +278,12 @@ class Trainer(Handle):
     # --------------------------------------------------------------------------------------------------- state ----
 
     @property
-    def parameters(self):
+    def parameters(self) -> Parameters:
         self.pointer
         return Parameters(self)
 
     @parameters.setter
-    def parameters(self, values):
+    def parameters(self, values: Mapping[str, Any]) -> None:
         parameters = Parameters(self)
         if not hasattr(values, "keys"):
             raise TypeError(f"parameters is a dictionary of arrays by the parameters' names, not {shown(values)}")
@@ -276,49 +291,49 @@ class Trainer(Handle):
             parameters[name] = array
 
     @property
-    def gradients(self):
+    def gradients(self) -> Gradients:
         self.pointer
         return Gradients(self)
 
     @property
-    def states(self):
+    def states(self) -> dict[str, States]:
         """The optimizer's states by name, as "momentum_buffer", and by parameter: states["exp_avg"]["fc.weight"]."""
-        names = []
+        names: list[str] = []
         while (name := lib.tutti_state_name(self.pointer, len(names))) != ffi.NULL:
             names.append(ffi.string(name).decode())
         return StatesByName({name: States(self, name) for name in names})
 
     @property
-    def position(self):
+    def position(self) -> Position:
         """How far the training has come: (steps, updates, epoch), which can be set."""
         position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position")})
         check(lib.tutti_get_position(self.pointer, position))
         return Position(position.steps, position.updates, position.epoch)
 
     @position.setter
-    def position(self, values):
+    def position(self, values: tuple[int, int, int]) -> None:
         if not isinstance(values, (tuple, list)) or len(values) != len(Position._fields):
             raise TypeError(f"position is {shown(values)}: it must be (steps, updates, epoch)")
-        values = {name: number(name, "int64_t", value) for name, value in zip(Position._fields, values)}
-        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), **values})
+        members = {name: number(name, "int64_t", value) for name, value in zip(Position._fields, values)}
+        position = ffi.new("tutti_position *", {"size": ffi.sizeof("tutti_position"), **members})
         check(lib.tutti_set_position(self.pointer, position))
 
     @property
-    def learning_rate(self):
+    def learning_rate(self) -> float:
         return lib.tutti_learning_rate(self.pointer)
 
     @learning_rate.setter
-    def learning_rate(self, rate):
+    def learning_rate(self, rate: float) -> None:
         check(lib.tutti_set_learning_rate(self.pointer, number("learning_rate", "float", rate)))
 
-    def save(self, name):
+    def save(self, name: Path) -> None:
         """Saves a checkpoint, NAME.safetensors and NAME.state.safetensors; or weights alone, where the name ends in .safetensors."""
         path = encoded(name)
         function = lib.tutti_save_weights if path.endswith(b".safetensors") else lib.tutti_save
         with self.lock:
             check(function(self.pointer, path))
 
-    def load(self, name):
+    def load(self, name: Path) -> None:
         """Loads what save() saved; fit() then goes on where a checkpoint was saved."""
         path = encoded(name)
         function = lib.tutti_load_weights if path.endswith(b".safetensors") else lib.tutti_resume
@@ -326,19 +341,19 @@ class Trainer(Handle):
             check(function(self.pointer, path))
         self.resumed = function == lib.tutti_resume
 
-    def export(self, path):
+    def export(self, path: Path) -> None:
         """Writes an ONNX file of the network with the present parameters."""
         with self.lock:
             if lib.tutti_network_output(self.network.pointer, 0, ffi.NULL, ffi.NULL) != lib.TUTTI_OK:
                 check(lib.tutti_output(self.network.pointer, b"output", self.output.c))
             check(lib.tutti_export_onnx(self.network.pointer, self.pointer, encoded(path), ffi.NULL))
 
-    def why(self, device=0):
+    def why(self, device: int = 0) -> str:
         """The kernel of each layer on a device, and why others were refused."""
         with self.lock:
             return taken(lib.tutti_explain(self.pointer, self.device(device), False))
 
-    def profile(self, device=0):
+    def profile(self, device: int = 0) -> str:
         """Where the time of the last plan on a device goes."""
         with self.lock:
             return taken(lib.tutti_profile(self.pointer, self.device(device), ffi.NULL))
@@ -350,7 +365,7 @@ class Trainer(Handle):
         return position
 
     @property
-    def trains(self):
+    def trains(self) -> bool:
         """It has a loss."""
         return self.options["loss"] != lib.TUTTI_LOSS_NONE or bool(self.options.get("losses"))
 
@@ -360,8 +375,8 @@ class Trainer(Handle):
         with self.lock:
             return _pickling.trainer_of, (members, _pickling.checkpoint_of(self))
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.network._repr_html_() + self.history._repr_html_()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<tutti.Trainer of {self.network.parameter_count} parameters>"

@@ -9,18 +9,41 @@ arrays in files, MNIST's and CIFAR's files. Parts train and test without coming 
     x, y = data.train.arrays(100)               # 100 samples as arrays of numpy
 
 Options are those of `tutti_data_options`, which describes them: split, seed, target, augment, cache, skip_damaged, normalise, ..."""
+from __future__ import annotations
+
 import json
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy
+import numpy.typing
 
 from ._call import NUMPY, Options, encoded, shape_of
 from ._handle import Handle, taken
 from ._native import ffi, lib
+from ._options import DataOptions
 from .errors import check, made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Unpack
+
+    from ._types import Path
 
 TABLES = ("table",)
 PICTURES = ("images", "masks", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits")
+
+
+class TableOptions(DataOptions, total=False):
+    files: Sequence[Path]
+    drop: str | Sequence[str]
+    only: str | Sequence[str]
+    note: Callable[[str], object]
+
+
+class OpenOptions(TableOptions, total=False):
+    target: str
 
 
 def texts(pointer, count):
@@ -29,9 +52,10 @@ def texts(pointer, count):
 
 class Part:
     """A part of data: len() samples, which are read when they are needed."""
-    failure, length = None, 0
+    failure: BaseException | None = None
+    length = 0
 
-    def __init__(self, data, number):
+    def __init__(self, data: Data, number: int) -> None:
         self.data, self.number, self.struct = data, number, lib.tutti_data_source(data.pointer, number)
         self.samples = self.struct.samples if self.struct != ffi.NULL else 0
 
@@ -55,26 +79,26 @@ class Part:
         """Saved weights then say what the data were, for `tutti infer`."""
         check(lib.tutti_set_metadata(trainer.pointer, b"data", self.data.json.encode()))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.samples
 
-    def name(self, index):
+    def name(self, index: int) -> str:
         """The file of a sample, or "row 17"."""
         text = ffi.new("char[]", 4096)
         check(lib.tutti_data_name(self.data.pointer, self.number, index, text, len(text)))
         return ffi.string(text).decode(errors="replace")
 
-    def labels(self):
+    def labels(self) -> numpy.typing.NDArray[numpy.int64]:
         """The class of each sample, without reading them; -1: none."""
         return numpy.array([lib.tutti_data_label(self.data.pointer, self.number, index) for index in range(self.samples)], "int64")
 
-    def arrays(self, count=None):
+    def arrays(self, count: int | Sequence[int] | numpy.typing.NDArray[Any] | None = None) -> tuple[Any, Any]:
         """(x, y) of the first samples, or of those that a list of indices chooses; None: all. Pictures are normalised floats, as a
         network gets them."""
         indices = numpy.arange(self.samples if count is None else min(count, self.samples)) if count is None or isinstance(count, int) else numpy.asarray(count)
         return self.read(numpy.ascontiguousarray(indices, "int64"))
 
-    def read(self, indices):
+    def read(self, indices: numpy.typing.NDArray[numpy.int64]) -> tuple[Any, Any]:
         data = self.data
         if indices.size and (indices.min() < 0 or indices.max() >= self.samples):
             raise IndexError(f"this part has {self.samples} samples: index {indices.min() if indices.min() < 0 else indices.max()}")
@@ -89,28 +113,43 @@ class Part:
             check(self.struct.read(self.struct.user, ffi.cast("int64_t *", indices.ctypes.data), len(indices), buffers, 2))
         return x, y
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<{self.samples} samples of {self.data.path}>"
 
 
 class Data(Handle):
     """Opened data: train, val, test are its parts, all is the whole; classes (0: targets are numbers), class_names, shape."""
     parts = True
+    kind: str
+    classes: int
+    dtype: str
+    target_dtype: str
+    shape: tuple[int, ...]
+    target_shape: tuple[int, ...]
+    class_names: list[str]
+    class_counts: list[int]
+    mean: list[float]
+    std: list[float]
+    target_mean: list[float] | None
+    target_std: list[float] | None
+    damaged: int
+    code_count: int
 
-    def __init__(self, path, *, note=None, **options):
+    def __init__(self, path: Path, *, note: Callable[[str], object] | None = None, **options: Any) -> None:
         self.path = os.fspath(path)
         given = Options("tutti_data_options", {name: listed(name, value) for name, value in options.items() if name != "files"})
         if options.get("files"):
             files = [given.keep(ffi.new("char[]", encoded(file))) for file in options["files"]]
             given.struct.files, given.struct.file_count = given.keep(ffi.new("char *[]", files)), len(files)
-        self.notes, handle = [], ffi.new_handle(self)
+        self.notes: list[str] = []
+        handle = ffi.new_handle(self)
         self.noted, self.handle = note or self.notes.append, handle
         given.struct.note, given.struct.user = lib.call_tutti_data_options_note, handle
         super().__init__(made(lib.tutti_data_open(encoded(path), given.struct)), lib.tutti_data_free)
         self.mixes = any(word in str(options.get("augment") or "") for word in ("mix",))
         self.describe()
 
-    def describe(self):
+    def describe(self) -> None:
         info = ffi.new("tutti_data_info *", {"size": ffi.sizeof("tutti_data_info")})
         check(lib.tutti_data_describe(self.pointer, info))
         self.kind, self.classes = ffi.string(info.kind).decode(), info.classes
@@ -123,46 +162,46 @@ class Data(Handle):
         self.target_mean, self.target_std = ([*pointer[0:numbers]] if pointer != ffi.NULL else None for pointer in (info.target_mean, info.target_std))
         self.damaged, self.code_count = info.damaged, info.code_count
 
-    def part(self, number):
+    def part(self, number: int) -> Part | None:
         part = Part(self, number)
         return part if len(part) else None
 
     @property
-    def train(self):
+    def train(self) -> Part:
         return Part(self, lib.TUTTI_DATA_TRAIN)
 
     @property
-    def val(self):
+    def val(self) -> Part | None:
         """Held-out samples, or None."""
         return self.part(lib.TUTTI_DATA_VAL)
 
     @property
-    def test(self):
+    def test(self) -> Part | None:
         return self.part(lib.TUTTI_DATA_TEST)
 
     @property
-    def tests(self):
-        """What a training tests with: val, or test if there is no val."""
+    def tests(self) -> Part | Any:
+        """What a training tests with: val, or test if there is no val, or None."""
         return self.val or self.test
 
     @property
-    def all(self):
+    def all(self) -> Part:
         return Part(self, lib.TUTTI_DATA_ALL)
 
     @property
-    def json(self):
+    def json(self) -> str:
         """What a program must know of the data to use a network that was trained on them, as JSON."""
         return taken(lib.tutti_data_json(self.pointer))
 
-    def inspect(self, most=0):
+    def inspect(self, most: int = 0) -> dict[str, Any]:
         """What a person wants to know before a training, as a dictionary: samples of parts and classes, columns, sizes."""
         return json.loads(taken(lib.tutti_data_inspect(self.pointer, most)))
 
-    def in_units(self, outputs):
+    def in_units(self, outputs: Any) -> Any:
         """Outputs for targets that are numbers, in the units of the data."""
         return outputs if self.target_mean is None else outputs * numpy.asarray(self.target_std, "float32") + numpy.asarray(self.target_mean, "float32")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         counts = ", ".join(f"{name} {len(part)}" for name, part in (("train", self.train), ("val", self.val), ("test", self.test)) if part)
         return f"<tutti.data of {self.path}: {self.kind}, {counts}, samples {list(self.shape)}" + (f", {self.classes} classes" if self.classes else "") + ">"
 
@@ -187,23 +226,23 @@ def opened(path, kinds, words, options):
     return data
 
 
-def open(path, **options):
+def open(path: Path, **options: Unpack[OpenOptions]) -> Data:
     """Data of any kind that the command reads; also the sets "digits" and "line", which are drawn."""
     return opened(path, (), "", options)
 
 
-def folder(path, **options):
+def folder(path: Path, **options: Unpack[OpenOptions]) -> Data:
     """A folder of pictures or recordings, one folder for each class, with train/, val/, test/ or divided; MNIST's and CIFAR's files.
     height, width, channels are those of pictures as the network gets them, 224 x 224 x 3 without them."""
     return opened(path, PICTURES, "pictures or recordings", options)
 
 
-def table(path, target=None, **options):
+def table(path: Path, target: str | None = None, **options: Unpack[TableOptions]) -> Data:
     """A CSV file or several. target: the column to predict, without it the last one."""
     return opened(path, TABLES, "a table", {"target": target, **options})
 
 
-def arrays(path, **options):
+def arrays(path: Path, **options: Unpack[OpenOptions]) -> Data:
     """Arrays in files: an .npz with x and y, or .npy files (docs/data.md)."""
     return opened(path, ("arrays",), "arrays", options)
 

@@ -27,6 +27,8 @@ def make(position):
         wrong = values.keys() - known
         if wrong:
             raise TypeError(f"{name}() has no attribute {sorted(wrong)[0]}: it has {', '.join(sorted(known))}")
+        while given and given[-1] is None:      # optional inputs
+            given = given[:-1]
         call = Call(network if network is not None else list(given))
         if call.network is None:
             raise TypeError(f"{name}() needs a tensor")
@@ -39,10 +41,23 @@ def make(position):
     operation.__name__ = operation.__qualname__ = name
     operation.__doc__ = "\n".join(lines)
     kinds = inspect.Parameter
-    operation.__signature__ = inspect.Signature(
-        [kinds("inputs", kinds.VAR_POSITIONAL), *(kinds(text(one.name), kinds.KEYWORD_ONLY, default=kinds.empty if one.required else None) for one in attributes),
-         kinds("name", kinds.KEYWORD_ONLY, default=None)])
+    given = [kinds(text(one.name), kinds.VAR_POSITIONAL if one.repeated else kinds.POSITIONAL_ONLY,
+                   default=kinds.empty if place < info.min_inputs or one.repeated else None) for place, one in enumerate(inputs)]
+    named = {text(one.name): kinds.empty if one.required else default_of(one) for one in attributes} | {"name": None} | ({} if info.min_inputs else {"network": None})
+    operation.__signature__ = inspect.Signature([*given, *(kinds(word, kinds.KEYWORD_ONLY, default=default) for word, default in named.items())])
     return operation
+
+
+def default_of(attribute):
+    """The default value of an attribute; None: the library's text says it."""
+    value, kind = text(attribute.default_value, None), attribute.type
+    if value is None or kind == lib.TUTTI_ATTRIBUTE_CHOICE:
+        return value
+    if kind == lib.TUTTI_ATTRIBUTE_NUMBER:
+        return float(value)
+    if kind == lib.TUTTI_ATTRIBUTE_FLAG:
+        return value == "1"
+    return int(value) if kind in (lib.TUTTI_ATTRIBUTE_INTEGER, lib.TUTTI_ATTRIBUTE_AXIS) else None
 
 
 def __getattr__(name):

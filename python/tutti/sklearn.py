@@ -7,6 +7,10 @@
 `network` is a function(shape, outputs) that returns a tensor, in place of dense layers of the sizes `hidden`.
 
 Of check_estimator() all but these pass; EXPECTED_FAILED_CHECKS gives them to it with reasons."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,19 +20,27 @@ from . import layers
 from ._network import Network
 from ._trainer import Trainer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ._network import Tensor
+    from ._types import CallbackLike
+    from .optimizers import Optimizer
+
 EXPECTED_FAILED_CHECKS = {
     "check_methods_subset_invariance": "float32 outputs of a batch and of its parts differ by rounding, more than the 1e-7 that is asked",
 }
 
 
 class Estimator(BaseEstimator):
-    def __init__(self, hidden=(64,), network=None, epochs=50, batch_size=32, optimizer="adam", learning_rate=0.005, weight_decay=0.0,
-                 standardise=True, random_state=0, callbacks=None, verbose=False):
+    def __init__(self, hidden: Sequence[int] = (64,), network: Callable[[tuple[int, ...], int], Tensor] | None = None, epochs: int = 50, batch_size: int = 32,
+                 optimizer: Optimizer | str = "adam", learning_rate: float = 0.005, weight_decay: float = 0.0, standardise: bool = True, random_state: Any = 0,
+                 callbacks: CallbackLike | Sequence[CallbackLike] | None = None, verbose: bool = False) -> None:
         self.hidden, self.network, self.epochs, self.batch_size, self.optimizer = hidden, network, epochs, batch_size, optimizer
         self.learning_rate, self.weight_decay, self.standardise = learning_rate, weight_decay, standardise
         self.random_state, self.callbacks, self.verbose = random_state, callbacks, verbose
 
-    def output(self, shape, outputs):
+    def output(self, shape: tuple[int, ...], outputs: int) -> Tensor:
         if self.network is not None:
             return self.network(shape, outputs)
         x = Network().input("x", shape)
@@ -59,7 +71,7 @@ class Estimator(BaseEstimator):
 class Classifier(ClassifierMixin, Estimator):
     """Classifies samples, of any shape that the network takes: classes are numbers or texts."""
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Classifier:
         X, y = validate_data(self, X, y, dtype="numeric", allow_nd=True)
         check_classification_targets(y)
         self.classes_, numbers = numpy.unique(y, return_inverse=True)
@@ -67,16 +79,16 @@ class Classifier(ClassifierMixin, Estimator):
             raise ValueError("Classifier() needs samples of 2 classes; the data have one class")
         return self.train(X, numbers, len(self.classes_), "cross_entropy")
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         logits = self.outputs_of(X)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Any:
         logits = self.outputs_of(X).astype("float64")
         powers = numpy.exp(logits - logits.max(1, keepdims=True))
         return powers / powers.sum(1, keepdims=True)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         chosen = self.outputs_of(X).argmax(1)
         return self.classes_[chosen]
 
@@ -84,7 +96,7 @@ class Classifier(ClassifierMixin, Estimator):
 class Regressor(RegressorMixin, Estimator):
     """Predicts a number, or several, for each sample."""
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Regressor:
         X, y = validate_data(self, X, y, dtype="numeric", allow_nd=True, multi_output=True, y_numeric=True)
         self.one_ = y.ndim == 1
         targets = y.reshape(len(y), -1).astype("float64")
@@ -92,7 +104,7 @@ class Regressor(RegressorMixin, Estimator):
         self.target_scale_ = numpy.where(targets.std(0) > 0, targets.std(0), 1)
         return self.train(X, ((targets - self.target_mean_) / self.target_scale_).astype("float32"), targets.shape[1], "mse")
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         outputs = self.outputs_of(X) * self.target_scale_ + self.target_mean_
         return outputs[:, 0] if self.one_ else outputs
 

@@ -8,9 +8,12 @@
 
 The module is exported once for each shape of its inputs, in the mode in which it is. What it asks for that Tutti has not is
 refused with the lines of its source."""
+from __future__ import annotations
+
 import itertools
 import warnings
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
@@ -21,6 +24,17 @@ from .host import feeds as feeds_of
 from .inference import Predictor
 from .optimizers import Updates
 from .values import Refused, as_real, like
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from typing_extensions import Unpack
+
+    from .._options import TrainingOptions
+    from .._runtime import Runtime
+
+    class TorchOptions(TrainingOptions, total=False):
+        seed: int
 
 
 def leaves(tree):
@@ -54,27 +68,34 @@ class Trainer:
 
     may_follow = True   # until options change between steps that a rule of Tutti's has once only
 
-    def __init__(self, module, loss=None, optimizer=None, *, runtime=None, batch_size=None, **options):
+    def __init__(self, module: torch.nn.Module, loss: Callable[..., Any] | None = None, optimizer: torch.optim.Optimizer | None = None, *,
+                 runtime: Runtime | None = None, batch_size: int | None = None, **options: Unpack[TorchOptions]) -> None:
         if optimizer is None:
             raise TypeError("an optimizer is needed, as torch.optim.SGD(module.parameters(), 0.1)")
         if options.get("ema_decay"):
             raise TypeError("ema_decay: torch.optim.swa_utils averages parameters after sync()")
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
-        self.key = self.trainer = self.walk = self.updates = None
-        self.predictors, self.kept, self.ignores, self.warned = {}, {}, False, False
-        self.steps, self.stored, self.before, self.versions, self.states_changed = 0, 0, 0, {}, False
-        this = weakref.ref(self)
+        self.key: Any = None
+        self.trainer: Any = None
+        self.walk: Any = None
+        self.updates: Any = None
+        self.predictors: dict[Any, Predictor] = {}
+        self.kept: dict[Any, dict[str, Any]] = {}
+        self.versions: dict[str, int] = {}
+        self.ignores = self.warned = self.states_changed = False
+        self.steps = self.stored = self.before = 0
+        this: Any = weakref.ref(self)
         module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
         optimizer.register_state_dict_pre_hook(lambda *_: this() and this().sync())
         optimizer.register_load_state_dict_post_hook(lambda *_: this() and this().forget_states())
 
-    def forget_states(self):
+    def forget_states(self) -> None:
         self.states_changed = True
 
     # -------------------------------------------------------------------------------------------------- training ----
 
-    def step(self, x, y=None):
+    def step(self, x: Any, y: Any = None) -> float:
         """Trains on one batch and returns its loss. x: a tensor, a tuple of the module's arguments, or a dictionary of those with
         names. y: the targets; None: the module needs none. Several targets are a tuple, which the loss gets as one argument."""
         given, arrays = self.arrays(x, y)
@@ -101,7 +122,7 @@ class Trainer:
 
     # ------------------------------------------------------------------------------------------------- inference ----
 
-    def predict(self, x):
+    def predict(self, x: Any) -> Any:
         """What the module returns for x in evaluation mode: tensors, in the tuples and dictionaries in which it returns them."""
         given, arrays = self.arrays(x, None)
         modes = {one: one.training for one in self.module.modules()}
@@ -126,7 +147,7 @@ class Trainer:
             self.predictors.pop(next(iter(self.predictors)))
         return found
 
-    def evaluate(self, x, y=None):
+    def evaluate(self, x: Any | Iterable[Any], y: Any = None) -> float:
         """The loss in evaluation mode, of x and y or of all batches of a loader of (x, y): the mean over the samples. The loss is
         computed by PyTorch."""
         batches = [(x, y)] if isinstance(x, (torch.Tensor, numpy.ndarray, tuple, dict)) else x
@@ -224,7 +245,7 @@ class Trainer:
         self.baked = [(self.buffers[name], self.buffers[name]._version) for name in self.walk.baked if name in self.buffers]
 
     @property
-    def is_outdated(self):
+    def is_outdated(self) -> bool:
         """Whether the program has changed buffers that are constants of the network."""
         return outdated(self.baked)
 
@@ -254,7 +275,7 @@ class Trainer:
                 self.trainer.parameters[name] = tensor.detach().cpu().numpy()
         self.versions = now
 
-    def sync(self):
+    def sync(self) -> None:
         """Writes parameters, buffers and the optimizer's states back. state_dict() of the module and the optimizer do it too."""
         if self.key is None or self.steps == self.stored:
             return

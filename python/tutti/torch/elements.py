@@ -360,7 +360,7 @@ def random(operation):
 
 OPERATORS = {
     "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "ne": ne, "bitwise_and": bitwise("and"), "bitwise_or": bitwise("or"), "bitwise_not": bitwise("not"),
-    "multiply": lambda walk, self, other: losses.scaled("mul", self, other) if isinstance(self, Loss) or isinstance(other, Loss) else binary(walk, "mul", self, other),
+    "multiply": lambda walk, self, other: losses.scaled(walk, "mul", self, other) if isinstance(self, Loss) or isinstance(other, Loss) else binary(walk, "mul", self, other),
     "leaky_relu": with_attributes("leaky_relu", alpha="negative_slope"), "celu": with_attributes("celu", alpha="alpha"),
     "clamp": clamp, "clip": clamp, "clamp_min": lambda walk, self, min: clamp(walk, self, min=min), "clamp_max": lambda walk, self, max: clamp(walk, self, max=max),
     "hardtanh": hardtanh, "gelu": gelu, "softplus": softplus, "log_sigmoid": log_sigmoid, "rsqrt": rsqrt, "elu": elu, "prelu": prelu, "pow": pow_, "where": where,

@@ -30,7 +30,7 @@ def like(parameter, array):
 
 class Shape(NamedTuple):
     """Sizes, and the axis of the batch, whose size is given for one sample."""
-    sizes: tuple
+    sizes: tuple[int, ...]
     axis: int | None
 
     @property
