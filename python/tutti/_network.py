@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from . import _html, _pickling
-from ._call import DTYPES, NUMPY, Call, Options, enum, encoded, shape_of, sizes_of
+from ._call import DTYPES, NUMPY, Call, Options, c_of, enum, encoded, shape_of, sizes_of
+from ._feeds import plain
 from ._handle import Handle, UseLock, taken
 from ._native import ffi, lib
 from ._runtime import Runtime, default_runtime
+from ._values import shown
 from .errors import by_status, check, made, message
 
 if TYPE_CHECKING:
@@ -86,6 +88,8 @@ class Network(Handle):
     """A network without layers. Inputs begin it, functions such as tutti.dense() add to it, tutti.Trainer trains it."""
 
     def __init__(self, runtime: Runtime | None = None) -> None:
+        if runtime is not None and not isinstance(runtime, Runtime):
+            raise TypeError(f"runtime is {shown(runtime)}: it must be a tutti.Runtime")
         self.runtime: Runtime = runtime or default_runtime()
         super().__init__(made(lib.tutti_network_new(self.runtime.pointer)), lib.tutti_network_free, self.runtime)
         self.lock = UseLock()   # only one thread at a time may use a network and its trainers
@@ -137,8 +141,9 @@ class Network(Handle):
 
     def constant(self, values: Operand, name: str | None = None) -> Tensor:
         """Numbers that do not train: float32, or int32 of integers that are a numpy array."""
-        call = Call(self)
-        array = numpy.asarray(values)
+        call, array = Call(self), plain(values, "a constant")
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"a constant is {shown(values)}: it must be a number or an array of numbers")
         kind = "int32" if isinstance(values, numpy.ndarray) and array.dtype.kind in "iu" else "float32"
         array = numpy.ascontiguousarray(array, kind)
         sizes = call.sizes(array.shape or (1,))
@@ -167,6 +172,7 @@ class Network(Handle):
 
     def output(self, tensor: Tensor, name: str | None = None) -> Tensor:
         """Makes a tensor an output of the network: what trainers train and predict."""
+        c_of(tensor)
         if name is not None:
             check(lib.tutti_output(self.pointer, encoded(name), tensor.c))
             self.note(".output", tensor, name)

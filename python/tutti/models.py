@@ -2,14 +2,15 @@
 from ._call import Call, shape_of
 from ._native import ffi, lib
 from ._network import Network
+from ._values import number
 
 
 def make(model):
     def build(classes=None, input=None, *, samples=0, runtime=None):
         network = Network(runtime)
         x = network.input("input", shape_of(model.input) if input is None else input)
-        arguments = (x.c, model.classes if classes is None else classes)
-        facts = ffi.new("struct model_facts *", {"samples": samples})
+        arguments = (x.c, model.classes if classes is None else number("classes", "int64_t", classes))
+        facts = ffi.new("struct model_facts *", {"samples": number("samples", "int64_t", samples)})
         logits = Call(x).add(model.build_for, *arguments, facts) if samples and model.build_for else Call(x).add(model.build, *arguments)
         network.output(logits)
         # How the command trains it. A training's own options come first.
