@@ -30,6 +30,7 @@ WRONG = {
     "batches of the trainer": (TypeError, "batch_size is 'a'", lambda t: trainer(batch_size="a")),
     "negative batch": (ValueError, "batch_size is -1: it must be at least 1", lambda t: trainer(batch_size=-1)),
     "larger than the data": (ValueError, "1000, is larger than the data: there are 32", lambda t: t.fit(x, y, batch_size=1000)),
+    "a batch that memory has no room for": (ValueError, "2147483647, is larger than the data: there are 32", lambda t: t.fit(x, y, batch_size=2 ** 31 - 1)),
     "parameter": (KeyError, "no parameter 'nope': there are fc.weight, fc.bias", lambda t: t.parameters["nope"]),
     "near parameter": (KeyError, "did you mean 'fc.weight'", lambda t: t.parameters["fc.weights"]),
     "parameter that is set": (KeyError, "did you mean 'fc.bias'", lambda t: t.parameters.__setitem__("bias", 0)),
@@ -118,6 +119,10 @@ def test_no_samples(one):
 def test_numbers_of_numpy():
     made = trainer(optimizer=tutti.SGD(numpy.float32(0.1), momentum=numpy.float64(0.9), nesterov=numpy.bool_(True)), seed=numpy.int64(3), batch_size=numpy.int16(8))
     assert len(made.fit(x, y, epochs=numpy.int32(2), batch_size=numpy.uint8(8))["loss"]) == 2
+
+
+def test_fewer_samples_than_a_usual_batch():
+    assert len(trainer().fit(x[:5], y[:5], epochs=2)["loss"]) == 2
 
 
 def test_lists(one):

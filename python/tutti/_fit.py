@@ -206,7 +206,7 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
         else:
             if steps_per_epoch:
                 raise TypeError("steps_per_epoch is for generators of batches: arrays and data have a number of samples")
-            fit_library(run, given, batch_size or trainer.batch_size or 32, schedule,
+            fit_library(run, given, batch_size or trainer.batch_size or min(32, given.samples) or 1, schedule,
                         {**options, "epochs": epochs, "no_shuffle": not shuffle, "progress": lib.call_tutti_fitting_progress, "user": run.handle})
     finally:
         run.end()
@@ -216,6 +216,8 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
 def fit_library(run, given, batch, schedule, options):
     """By tutti_fit() or tutti_fit_source()."""
     trainer, test = run.trainer, run.test
+    if batch > given.samples > 0:       # before plans for such a batch take memory
+        raise by_status[lib.TUTTI_INVALID](f"the batch, {batch}, is larger than the data: there are {given.samples} samples; lower the batch")
     fitting = Options("tutti_fitting", {**options, "batch": batch, "begin_epoch": getattr(given, "begin_epoch", None)})
     if test is not None and not isinstance(test, Batches):
         fitting.struct.test = test.struct

@@ -17,7 +17,7 @@ from ._network import Network, Tensor
 from ._parameters import Gradients, Parameters, States, StatesByName
 from ._values import near, number, shown, whole
 from .callbacks import History, called_by
-from .errors import check, made
+from .errors import by_status, check, made
 from .optimizers import optimizer_options
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ class Trainer(Handle):
     def device(self, position):
         devices = self.network.runtime.devices
         if not 0 <= whole("device", position) < len(devices):
-            raise ValueError(f"device {position} is not there: there are {len(devices)}, counted from 0")
+            raise by_status[lib.TUTTI_INVALID](f"device {position} is not there: there are {len(devices)}, counted from 0")
         return position
 
     @property
