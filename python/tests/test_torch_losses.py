@@ -78,6 +78,7 @@ CASES = {
     "kl of logarithms": (table(), numbers(5, low=0.1), lambda o, y: functional.kl_div(o.log_softmax(1), y.log(), log_target=True, reduction="sum")),
     "soft margin": (table(), lambda n, random: torch.randint(0, 2, (n, 5), generator=random) * 2.0 - 1, nn.SoftMarginLoss()),
     "poisson": (table(), numbers(5), nn.PoissonNLLLoss()),
+    "multiplied": (table(), labels(), lambda o, y: torch.multiply(functional.cross_entropy(o, y), 0.5)),
     "two": (table(), labels(ignored=-100), lambda o, y: nn.CrossEntropyLoss()(o, y) + 0.1 * o.square().sum() / o.shape[0] + o.abs().mean()),
 }
 
