@@ -32,7 +32,7 @@ def plain(given, name="the array"):
 
 def not_an_array(given, failure):
     if "inhomogeneous" not in str(failure):
-        return f"{shown(given)} is none, in the host's memory ({failure})"
+        return f"{shown(given)} cannot be read as one in the host's memory ({failure})"
     shapes = []
     for one in given:
         try:

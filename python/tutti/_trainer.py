@@ -60,7 +60,8 @@ class Trainer(Handle):
     def __init__(self, network: Network | Tensor, loss: str | Tensor | Sequence[Tensor] | None = None, optimizer: Optimizer | str | None = None, *,
                  batch_size: int | None = None, seed: int = 0, **options: Unpack[TrainingOptions]) -> None:
         if not isinstance(network, (Network, Tensor)):
-            raise TypeError(f"Trainer() takes a network, or the tensor to train, not {shown(network)}")
+            raise TypeError(f"Trainer() takes a network, or the tensor to train, not {shown(network)}"
+                            + ("; tutti.torch.Trainer() trains modules of PyTorch" if hasattr(network, "state_dict") else ""))
         if isinstance(network, Network) and not network.outputs:
             network.pointer     # raises if it was closed
             raise ValueError("the network has no layer")
