@@ -60,6 +60,7 @@ WRONG = {
     "units that are too many": (OverflowError, "units is 1180591620717411303424: it must be from", lambda t: tutti.dense(tutti.Network().input("x", 6), 2 ** 70)),
     "sizes": (TypeError, r"a size is 3\.7: it must be a whole number", lambda t: tutti.Network().input("x", (3.7,))),
     "runtime": (TypeError, r"runtime is 3: it must be a tutti\.Runtime", lambda t: tutti.Network(3)),
+    "runtime of a file": (TypeError, "runtime is 3", lambda t: tutti.load("x.onnx", runtime=3)),
     "output": (TypeError, "a tensor is needed, not 0.5", lambda t: t.network.output(0.5)),
     "constant": (TypeError, "a constant is an object: it must be a number", lambda t: tutti.Network().constant(object())),
     "classes": (TypeError, r"classes is 2\.5: it must be a whole number", lambda t: tutti.models.lenet(classes=2.5)),

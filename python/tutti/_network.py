@@ -84,13 +84,17 @@ class Tensor:
         return self.network.op("matmul", self, other)
 
 
+def runtime_of(given: Runtime | None) -> Runtime:
+    if given is not None and not isinstance(given, Runtime):
+        raise TypeError(f"runtime is {shown(given)}: it must be a tutti.Runtime")
+    return given or default_runtime()
+
+
 class Network(Handle):
     """A network without layers. Inputs begin it, functions such as tutti.dense() add to it, tutti.Trainer trains it."""
 
     def __init__(self, runtime: Runtime | None = None) -> None:
-        if runtime is not None and not isinstance(runtime, Runtime):
-            raise TypeError(f"runtime is {shown(runtime)}: it must be a tutti.Runtime")
-        self.runtime: Runtime = runtime or default_runtime()
+        self.runtime: Runtime = runtime_of(runtime)
         super().__init__(made(lib.tutti_network_new(self.runtime.pointer)), lib.tutti_network_free, self.runtime)
         self.lock = UseLock()   # only one thread at a time may use a network and its trainers
         self.defaults: dict[str, Any] = {}
@@ -244,7 +248,7 @@ def load(path: Path, *, input: Shape | None = None, runtime: Runtime | None = No
     """A network from an ONNX file. `input` is the shape of a sample, for sizes that the file leaves open; `sizes` has more of
     them by name. Other options are those of tutti_onnx_options, such as logits=True and head=10 for other classes."""
     network = Network.__new__(Network)
-    network.runtime = runtime or default_runtime()
+    network.runtime = runtime_of(runtime)
     given = Options("tutti_onnx_options", {"input": input, **options})
     if sizes:
         names = [given.keep(ffi.new("char[]", encoded(name))) for name in sizes]
