@@ -195,6 +195,28 @@ def test_dropout():
     assert numpy.allclose(losses, 2.0, atol=0.05) and len(set(losses)) == 3
 
 
+class Attends(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.queries = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = x.unflatten(2, (4, 2)).transpose(1, 2)      # grouped: two heads of keys for four of queries
+        q = self.queries(x.transpose(1, 2).flatten(2)).unflatten(2, (4, 2)).transpose(1, 2)
+        return torch.nn.functional.scaled_dot_product_attention(q, x[:, :2], x[:, :2], dropout_p=0.5 if self.training else 0.0,
+                                                                is_causal=True, enable_gqa=True)
+
+
+def test_dropout_of_attention():
+    """Weights are dropped in training, others in each step; their mean stays."""
+    module = Attends()
+    trainer = Trainer(module, lambda outputs, targets: (outputs * targets).mean(), torch.optim.SGD(module.parameters(), 1e-9))
+    x, y = torch.ones(256, 5, 8), torch.ones(256, 4, 5, 2)
+    losses = [trainer.step(x, y) for _ in range(4)]
+    assert numpy.allclose(losses, 1.0, atol=0.1) and len(set(losses)) == 4
+    assert numpy.allclose(trainer.predict(x), 1.0, atol=1e-6)
+
+
 class OwnLoss(torch.nn.Module):
     def __init__(self):
         super().__init__()
