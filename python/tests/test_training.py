@@ -132,7 +132,7 @@ def test_lengths_of_samples(monkeypatch):
         network = tutti.Network()
         words, mask = network.input("words", tutti.SEQUENCE, "int32"), network.input("mask", tutti.SEQUENCE)
         states = tutti.embedding(words, 11, 4) * tutti.reshape(mask, (tutti.SEQUENCE, 1))
-        mean = tutti.reduce_sum(states, axes=0) / tutti.reduce_sum(mask, axes=0, keepdims=True)
+        mean = tutti.reduce_sum(states, axes=0, keepdims=False) / tutti.reduce_sum(mask, axes=0, keepdims=True)
         return tutti.Trainer(tutti.dense(mean, 2), loss="cross_entropy", optimizer=tutti.SGD(0.1), seed=1)
 
     random = numpy.random.default_rng(1)

@@ -111,7 +111,7 @@ static void compile(struct session *session, const struct way *way, float dropou
     x = tutti_dropout(network, tutti_tanh(network, tutti_dense(network, x, WIDTH, NULL)), dropout);
     const tutti_tensor masked[] = { x, tutti_reshape(network, mask, TUTTI_SHAPE(TUTTI_SEQUENCE, 1)) };
     x = tutti_op(network, "mul", masked, 2, NULL);
-    const tutti_tensor sums[] = { tutti_op(network, "reduce_sum", &x, 1, "axes=0"),
+    const tutti_tensor sums[] = { tutti_op(network, "reduce_sum", &x, 1, "axes=0 keepdims=0"),
         tutti_op(network, "reduce_sum", &mask, 1, "axes=0 keepdims=1") };
     x = tutti_dense(network, tutti_op(network, "div", sums, 2, NULL), TOPICS, NULL);
     const tutti_tensor loss = tutti_cross_entropy(network, x, topics, NULL);
