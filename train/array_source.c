@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample that is copied without what lies behind a length. */
+/* A sample that is copied without what lies after a length. */
 struct cut {
     const tutti_shape *shape;
     int last; /* axis of sequences; 0: none */
