@@ -150,7 +150,7 @@ static void row_of(const struct test_case *c, int64_t stage, const double *x, co
 /* Drops probabilities of query e = head * s + i of a sample, by the counters that clkernels/dropout.cl defines. */
 static void drop(const struct test_case *c, int64_t sample, int64_t e, double *row)
 {
-    const double probability = case_get_real(c, "drop", 0);
+    const double probability = case_get_real(c, "drop", 0), scale = (double)(float)(1 / (1 - probability));
     const struct step_constants *s = &c->constants;
     const int64_t rows = case_get(c, "h", 1) * case_get(c, "s", 1), keys = keys_of(c);
     for (int64_t j = 0; j < keys && probability > 0; j++) {
@@ -160,7 +160,7 @@ static void drop(const struct test_case *c, int64_t sample, int64_t e, double *r
         const uint32_t counter[4] = { (uint32_t)block, (uint32_t)(block >> 32), s->step_low, RANDOM_DROPOUT };
         uint32_t numbers[4];
         philox4x32(key, counter, numbers);
-        row[j] = numbers[position % 64 / 16] < (uint32_t)(probability * 0x1p32) ? 0 : row[j] / (1 - probability);
+        row[j] = numbers[position % 64 / 16] < (uint32_t)(probability * 0x1p32) ? 0 : row[j] * scale;
     }
 }
 
@@ -228,6 +228,7 @@ static const struct operation_test test_attention = {
     .reference = reference,
     .cases = cases,
     .tolerance = TOLERANCE_NORMALISED,
+    .inference = true,
 };
 
 /* ------------------------------------------------------------------------------------------------------ rotary ---- */
