@@ -133,7 +133,7 @@ def test_lengths_of_samples(monkeypatch):
         words, mask = network.input("words", tutti.SEQUENCE, "int32"), network.input("mask", tutti.SEQUENCE)
         states = tutti.embedding(words, 11, 4) * tutti.reshape(mask, (tutti.SEQUENCE, 1))
         mean = tutti.reduce_sum(states, axes=0, keepdims=False) / tutti.reduce_sum(mask, axes=0, keepdims=True)
-        return tutti.Trainer(tutti.dense(mean, 2), loss="cross_entropy", optimizer=tutti.SGD(0.1), seed=1)
+        return tutti.Trainer(tutti.dense(mean, 2, name="fc"), loss="cross_entropy", optimizer=tutti.SGD(0.1), seed=1)
 
     random = numpy.random.default_rng(1)
     lengths = random.integers(1, 10, 30)
@@ -143,7 +143,7 @@ def test_lengths_of_samples(monkeypatch):
     def fitted(**options):
         trainer = made()
         history = trainer.fit(x, y, epochs=2, batch_size=8, validation_data=(x, y), **options)
-        return [*history["loss"], *history["val_loss"]], numpy.asarray(trainer.parameters["dense.weight"])
+        return [*history["loss"], *history["val_loss"]], numpy.asarray(trainer.parameters["fc.weight"])
 
     whole, cut = fitted(), fitted(lengths=lengths, val_lengths=lengths)
     assert cut[0] == pytest.approx(whole[0], rel=1e-5) and numpy.allclose(cut[1], whole[1], atol=1e-6)
@@ -153,9 +153,9 @@ def test_lengths_of_samples(monkeypatch):
     assert by_batch[0] == sorted_by[0] and (by_batch[1] == sorted_by[1]).all()
     for wrong, message in ((dict(buckets=3), "buckets needs lengths"), (dict(lengths=lengths[:7]), "one whole number for each of the 30 samples")):
         with pytest.raises(ValueError, match=message):
-            made().fit(x, y, **wrong)
+            made().fit(x, y, batch_size=8, **wrong)
     with pytest.raises(tutti.errors.Error, match="batch_length returned 10 for sample"):
-        made().fit(x, y, lengths=lengths + 1)
+        made().fit(x, y, batch_size=8, lengths=lengths + 1)
 
 
 def test_between_steps(small):
