@@ -102,6 +102,7 @@ class Network(Handle):
         self.named: list[Tensor] = []
         self.journal: list[Any] | None = []
         self.loaded: Any = None     # the calls that built it (_pickling.py); None: it cannot be pickled
+        self.file: Any = None
 
     def tensor_info(self, c: Any) -> Any:
         info = ffi.new("tutti_tensor_info *", {"size": ffi.sizeof("tutti_tensor_info")})
@@ -243,10 +244,24 @@ def attribute(value):
     return text
 
 
-def load(path: Path, *, input: Shape | None = None, runtime: Runtime | None = None, sizes: dict[str, int] | None = None, note: Any = None,
-         **options: Unpack[OnnxOptions]) -> Network:
+def known_inputs(given: Options, known: dict[str, Any]) -> None:
+    """Gives options the values of inputs by name: floats become parameters, whole numbers constants."""
+    entries = given.keep(ffi.new("tutti_onnx_known[]", len(known)))
+    for entry, (name, array) in zip(entries, known.items()):
+        array = numpy.ascontiguousarray(array).reshape(numpy.shape(array))
+        array = array.astype("float32") if array.dtype.kind == "f" else array if array.dtype.name in DTYPES else array.astype("int64")
+        given.keep(array)
+        entry.name, entry.dtype = given.keep(ffi.new("char[]", encoded(name))), DTYPES[array.dtype.name]
+        entry.shape, entry.trains = {"rank": array.ndim, "sizes": array.shape}, array.dtype.kind == "f"
+        entry.values = ffi.cast("void *", array.__array_interface__["data"][0])
+    given.struct.known, given.struct.known_count = entries, len(known)
+
+
+def load(path: Path, *, input: Shape | None = None, runtime: Runtime | None = None, sizes: dict[str, int] | None = None,
+         known: dict[str, Any] | None = None, note: Any = None, **options: Unpack[OnnxOptions]) -> Network:
     """A network from an ONNX file. `input` is the shape of a sample, for sizes that the file leaves open; `sizes` has more of
-    them by name. Other options are those of tutti_onnx_options, such as logits=True and head=10 for other classes."""
+    them by name. `known` has arrays of inputs by name that get their values now: shapes and axes, or weights. note(line) gets what
+    the import changes. Other options are those of tutti_onnx_options, such as logits=True and head=10 for other classes."""
     network = Network.__new__(Network)
     network.runtime = runtime_of(runtime)
     given = Options("tutti_onnx_options", {"input": input, **options})
@@ -254,13 +269,22 @@ def load(path: Path, *, input: Shape | None = None, runtime: Runtime | None = No
         names = [given.keep(ffi.new("char[]", encoded(name))) for name in sizes]
         given.struct.sizes = given.keep(ffi.new("tutti_onnx_size[]", [{"name": name, "size": size} for name, size in zip(names, sizes.values())]))
         given.struct.size_count = len(sizes)
+    if known:
+        known_inputs(given, known)
+    if note is not None:
+        given.struct.note, given.struct.user = lib.call_tutti_onnx_options_note, given.keep(ffi.new_handle(note))
     found = ffi.new("tutti_onnx *", {"size": ffi.sizeof("tutti_onnx")})
     check(lib.tutti_import_onnx(network.runtime.pointer, encoded(path), given.struct, found))
     Handle.__init__(network, found.network, lib.tutti_network_free, network.runtime)
     network.lock, network.defaults, network.last = UseLock(), {}, None
-    network.journal, network.loaded = [], (os.path.abspath(path), {"input": input, "sizes": sizes, "note": note, **options})
+    network.journal, network.loaded, network.file = [], (os.path.abspath(path), {"input": input, "sizes": sizes, "known": known, **options}), found
     network.named = [Tensor(network, ffi.new("tutti_tensor *", found.outputs[position])[0]) for position in range(found.output_count)]
     return network
+
+
+@ffi.def_extern()
+def call_tutti_onnx_options_note(user, line):
+    ffi.from_handle(user)(ffi.string(line).decode(errors="replace"))
 
 
 __all__ = ["Network", "Tensor", "load", "sizes_of"]

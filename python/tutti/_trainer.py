@@ -264,11 +264,17 @@ class Trainer(Handle):
                 yield Feeds([(port, array[begin:begin + PREDICTED]) for port, array in pairs])
 
     def inferred(self, feeds):
-        shape = [feeds.length if size == -2 else size for size in self.output.shape]
-        values = numpy.empty((feeds.samples, *shape), "float32")
-        fetch = ffi.new("tutti_fetch *", {"tensor": self.output.c, "dtype": lib.TUTTI_DTYPE_F32, "data": ffi.from_buffer("char[]", values.reshape(-1).view("uint8"))})
+        return self.fetched(feeds, [self.output])[0]
+
+    def fetched(self, feeds, tensors):
+        """Arrays [samples][shape of a sample] of outputs: of the first one, or of the option `outputs`."""
+        shapes = [[feeds.length if size == -2 else size for size in tensor.shape] for tensor in tensors]
+        values = [numpy.empty((feeds.samples, *shape), "float32") for shape in shapes]
+        fetches = ffi.new("tutti_fetch[]", len(values))
+        for fetch, tensor, array in zip(fetches, tensors, values):
+            fetch.tensor, fetch.dtype, fetch.data = tensor.c, lib.TUTTI_DTYPE_F32, ffi.cast("void *", array.ctypes.data)
         with self.lock:
-            check(lib.tutti_infer(self.compiled(1, feeds.length), feeds.array, feeds.count, feeds.samples, fetch, 1))
+            check(lib.tutti_infer(self.compiled(1, feeds.length), feeds.array, feeds.count, feeds.samples, fetches, len(values)))
         return values
 
     def cancel(self) -> None:

@@ -1,10 +1,8 @@
 """What a module returns in evaluation mode, for any number of samples."""
-import numpy
 import torch
 
 from .. import _trainer, errors
 from .._feeds import Feeds, paired
-from .._native import ffi, lib
 from . import fourier
 from .graph import Walk
 from .values import Loss, Refused, Value, as_real
@@ -55,7 +53,6 @@ def output(walk, one):
     return Output(walk, one) if isinstance(one, (Loss, Value)) else one
 
 
-
 class Predictor:
     """A network of the module in evaluation mode. `listed`: the module's parameters and buffers by name, whose values it follows."""
 
@@ -89,12 +86,6 @@ class Predictor:
     def run(self, arrays):
         self.push()
         feeds = Feeds(paired(self.trainer.ports, dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))))
-        values = [numpy.empty((feeds.samples, *one.tensor.shape), "float32") for one in self.fetched]
-        fetches = ffi.new("tutti_fetch[]", len(values))
-        for fetch, one, array in zip(fetches, self.fetched, values):
-            fetch.tensor, fetch.dtype, fetch.data = one.tensor.c, lib.TUTTI_DTYPE_F32, ffi.cast("void *", array.ctypes.data)
-        with self.trainer.lock:
-            errors.check(lib.tutti_infer(self.trainer.compiled(1), feeds.array, feeds.count, feeds.samples, fetches, len(values)))
-        found = iter(values)
+        found = iter(self.trainer.fetched(feeds, [one.tensor for one in self.fetched]))
         made = [one.taken(found) if isinstance(one, (Output, ComplexOutput)) else one for one in self.outputs]
         return torch.utils._pytree.tree_unflatten(made, self.structure)
