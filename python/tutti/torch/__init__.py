@@ -19,6 +19,7 @@ import numpy
 import torch
 
 from .. import _trainer, errors
+from . import compiling
 from .graph import Step, Walk, exported
 from .host import feeds as feeds_of
 from .inference import Predictor
@@ -290,4 +291,5 @@ class Trainer:
         self.stored, self.versions = self.steps, self.current_versions()
 
 
+compiling.register()
 __all__ = ["Trainer"]

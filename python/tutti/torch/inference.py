@@ -53,6 +53,11 @@ def output(walk, one):
     return Output(walk, one) if isinstance(one, (Loss, Value)) else one
 
 
+def state_of(tensor):
+    """What changes where a tensor's numbers do. Those of inference mode do not tell: they change always."""
+    return object() if tensor.is_inference() else (tensor.data_ptr(), tensor._version)
+
+
 class Predictor:
     """A network of the module in evaluation mode. `listed`: the module's parameters and buffers by name, whose values it follows."""
 
@@ -68,20 +73,25 @@ class Predictor:
             raise errors.UnsupportedError(f"the module returns {len(self.fetched)} tensors that depend on its input: 1 to 16 are possible")
         first, *more = [one.tensor for one in self.fetched]
         self.trainer = _trainer.Trainer(first, batch_size=batch_size, **({"outputs": more} if more else {}))
-        self.held = {name: as_real(listed[target].detach()) for target, name in (walk.parameters | walk.statistics).items()}
-        self.baked = {name: (listed[name], listed[name]._version) for name in walk.baked if name in listed}
-        self.versions = {name: tensor._version for name, tensor in self.held.items()}
+        self.names = walk.parameters | walk.statistics
+        self.tensors = {target: listed[target] for target in {**self.names, **dict.fromkeys(walk.baked)} if target in listed}
+        self.states = {target: state_of(tensor) for target, tensor in self.tensors.items()}
+
+    def follow(self, listed):
+        """Takes other tensors as those of the module."""
+        self.tensors = {target: listed[target] for target in self.tensors}
 
     @property
     def is_outdated(self):
         """Whether numbers have changed that are constants of the network."""
-        return any(tensor._version != version for tensor, version in self.baked.values())
+        return any(state_of(self.tensors[target]) != self.states[target] for target in self.walk.baked if target in self.tensors)
 
     def push(self):
-        for name, tensor in self.held.items():
-            if tensor._version != self.versions[name]:
-                self.trainer.parameters[name] = tensor.detach().cpu().numpy()
-                self.versions[name] = tensor._version
+        for target, name in self.names.items():
+            state = state_of(self.tensors[target])
+            if state != self.states[target]:
+                self.trainer.parameters[name] = as_real(self.tensors[target].detach()).cpu().numpy()
+                self.states[target] = state
 
     def run(self, arrays):
         self.push()

@@ -1,0 +1,160 @@
+"""torch.compile(module, backend="tutti") gives what the module gives. Without torch nothing is tested here."""
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tutti  # noqa: E402
+import tutti.torch  # noqa: E402, F401
+from tutti.torch import compiling  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+class Convolutions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.second = torch.nn.Conv2d(3, 8, 3, padding=1, bias=False), torch.nn.BatchNorm2d(8), torch.nn.Conv2d(8, 8, 3, padding=1)
+        self.drop, self.last = torch.nn.Dropout(0.5), torch.nn.Linear(8, 5)
+
+    def forward(self, x):
+        h = torch.relu(self.norm(self.first(x)))
+        h = h + self.second(h)
+        return self.last(self.drop(h.mean((2, 3)))), {"hidden": h}
+
+
+class Attention(torch.nn.Module):
+    """Two blocks with heads, a causal mask and positions, which write the batch's size."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.positions = torch.nn.Embedding(20, 16), torch.nn.Embedding(12, 16)
+        self.blocks = torch.nn.ModuleList(torch.nn.ModuleDict({"norm": torch.nn.LayerNorm(16), "qkv": torch.nn.Linear(16, 48), "out": torch.nn.Linear(16, 16)}) for _ in range(2))
+        self.head = torch.nn.Linear(16, 20)
+        self.register_buffer("mask", torch.ones(12, 12).tril().bool())
+
+    def forward(self, ids):
+        samples, length = ids.shape
+        h = self.words(ids) + self.positions(torch.arange(length))
+        for block in self.blocks:
+            q, k, v = (one.view(samples, length, 4, 4).transpose(1, 2) for one in block["qkv"](block["norm"](h)).chunk(3, -1))
+            weights = (q @ k.transpose(-1, -2) / 2).masked_fill(~self.mask[:length, :length], float("-inf")).softmax(-1)
+            h = h + block["out"]((weights @ v).transpose(1, 2).reshape(samples, length, 16))
+        return self.head(h)
+
+
+def made(kind):
+    torch._dynamo.reset()
+    torch.manual_seed(3)
+    module = kind().eval()
+    for buffer in module.buffers():
+        if buffer.is_floating_point():
+            buffer.uniform_(0.5, 1.5)
+    return module
+
+
+def compare(module, compiled, *inputs):
+    with torch.no_grad():
+        wanted, got = module(*inputs), compiled(*inputs)
+    flat = torch.utils._pytree.tree_flatten
+    (wanted, one), (got, other) = flat(wanted), flat(got)
+    assert one == other
+    for a, b in zip(wanted, got):
+        assert a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, 1e-4, 1e-5)
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """The graphs that the backend got. Warnings are errors."""
+    found, init = [], compiling.Compiled.__init__
+
+    def note(self, *arguments):
+        found.append(self)
+        init(self, *arguments)
+    monkeypatch.setattr(compiling.Compiled, "__init__", note)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", ".*PyTorch runs a graph.*")
+        yield found
+
+
+def test_convolutions(graphs):
+    """Batches of several sizes, changed parameters and running statistics, others in their place."""
+    module = made(Convolutions)
+    compiled = torch.compile(module, backend="tutti")
+    for samples in (4, 7, 2, 1, 9):
+        compare(module, compiled, torch.randn(samples, 3, 8, 8))
+    assert 2 <= len(graphs) <= 3
+    with torch.no_grad():
+        module.last.weight.mul_(2)
+        module.norm.running_var.add_(1)
+    compare(module, compiled, torch.randn(7, 3, 8, 8))
+    module.last.weight = torch.nn.Parameter(torch.randn(5, 8))
+    module.second.bias.data = torch.ones(8)
+    compare(module, compiled, torch.randn(7, 3, 8, 8))
+    with torch.inference_mode():
+        compare(module, compiled, torch.randn(3, 3, 8, 8))
+
+
+@pytest.mark.parametrize("dynamic", (None, True))
+def test_attention(graphs, dynamic):
+    """The size of the first batch is a number in the graph; lengths differ, too."""
+    module = made(Attention)
+    compiled = torch.compile(module, backend="tutti", dynamic=dynamic)
+    for samples, length in ((4, 6), (3, 6), (5, 9), (2, 6)):
+        compare(module, compiled, torch.randint(0, 20, (samples, length)))
+    assert graphs and not any(one.is_refused for one in graphs)
+
+
+def test_breaks(graphs):
+    """A graph that ends, and two that follow."""
+    class Broken(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Linear(6, 8), torch.nn.Linear(8, 4)
+
+        def forward(self, x):
+            h = torch.tanh(self.first(x))
+            torch._dynamo.graph_break()
+            return self.second(h).softmax(1)
+    module = made(Broken)
+    compiled = torch.compile(module, backend="tutti")
+    compare(module, compiled, torch.randn(5, 6))
+    assert len(graphs) == 2
+
+
+def test_refusals():
+    """What Tutti cannot run, PyTorch does, after one warning that names the line."""
+    class Sorted(torch.nn.Module):
+        def forward(self, x):
+            return torch.linalg.inv(x) @ x * 2
+    module = made(Sorted)
+    compiled, x = torch.compile(module, backend="tutti"), torch.randn(3, 4, 4)
+    with pytest.warns(UserWarning, match="linalg") as noted:
+        for _ in range(3):
+            compare(module, compiled, x)
+    assert len([one for one in noted if "PyTorch runs a graph" in str(one.message)]) == 1
+    assert "test_torch_compile.py" in str(noted[0].message)
+
+
+def test_training():
+    """Gradients, dropout and statistics of a batch are PyTorch's."""
+    module = made(Convolutions)
+    compiled, x = torch.compile(module, backend="tutti"), torch.randn(4, 3, 8, 8)
+    with pytest.warns(UserWarning, match="tutti.torch.Trainer"):
+        compiled(x)[0].sum().backward()
+    assert module.last.weight.grad is not None
+    module.train()
+    before = module.norm.running_mean.clone()
+    with torch.no_grad(), pytest.warns(UserWarning, match="tutti.torch.Trainer"):
+        compiled(x)
+    assert not torch.equal(before, module.norm.running_mean)
+
+
+def test_options():
+    module, x = made(Convolutions), torch.randn(2, 3, 8, 8)
+    compare(module, torch.compile(module, backend="tutti", options={"runtime": tutti.Runtime("cpu")}), x)
+    torch._dynamo.reset()
+    with torch.no_grad(), pytest.raises(Exception, match="no option"):
+        torch.compile(module, backend="tutti", options={"speed": 1})(x)
+    assert "tutti" in torch._dynamo.list_backends()
