@@ -27,6 +27,7 @@ PLACES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n?\s*(.*)')
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 # Bytes and short integers overflow in PyTorch, and half precision rounds.
 OTHER_TYPES = {torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16}
+KERAS = "_torch_params."    # in names of parameters of Keras's models, whose layers use them by variables of their own
 FOLDER = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -60,6 +61,11 @@ def exported(step, given, named, targets):
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
     return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
+
+
+def storage_of(tensor):
+    """What tied parameters have in common."""
+    return tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
 
 
 def line_of(node):
@@ -169,6 +175,10 @@ class Walk:
             self.fixed[node] = spec.target, self.buffer(spec.target)
             return Buffer(self, spec.target, self.buffer(spec.target))
         if spec.kind == kinds.CONSTANT_TENSOR:
+            shared = self.tied.get(storage_of(self.program.constants[spec.target]))
+            if shared is not None and KERAS in shared.target:
+                shared.uses += len(node.users)
+                return shared
             self.fixed[node] = None, self.program.constants[spec.target]
             return self.known(self.program.constants[spec.target])
         return None
@@ -197,7 +207,7 @@ class Walk:
     def parameter(self, target, uses):
         """A parameter, made in the network when it is first used: layers such as LSTM make their own."""
         values = self.program.state_dict[target]
-        key = (values.untyped_storage().data_ptr(), values.storage_offset(), tuple(values.shape), values.stride())
+        key = storage_of(values)
         if key not in self.tied:
             if values.dtype not in (torch.float32, torch.complex64):
                 raise errors.UnsupportedError(f"the parameter {target} is {values.dtype}: parameters are float32 or complex64")
