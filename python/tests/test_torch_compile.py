@@ -137,6 +137,17 @@ def test_refusals():
     assert "test_torch_compile.py" in str(noted[0].message)
 
 
+def test_types():
+    """float64 and indices that do not fit int32 are PyTorch's."""
+    class Scaled(torch.nn.Module):
+        def forward(self, x):
+            return x * 2 + 1
+    for x in (torch.randn(3, 4, dtype=torch.float64), torch.full((3, 4), 1 << 40)):
+        module = made(Scaled)
+        with pytest.warns(UserWarning, match="PyTorch runs a graph"):
+            compare(module, torch.compile(module, backend="tutti"), x)
+
+
 def test_training():
     """Gradients, dropout and statistics of a batch are PyTorch's."""
     module = made(Convolutions)

@@ -58,7 +58,7 @@ class Compiled:
             try:
                 with torch.inference_mode(False), torch.no_grad():
                     return self.run(arguments)
-            except errors.Error as refusal:
+            except (errors.Error, TypeError, ValueError) as refusal:    # the latter: arrays that an input does not take
                 self.refuse(refusal)
         return self.graph(*arguments)
 
@@ -75,6 +75,8 @@ class Compiled:
         found = [position for position in tensors if isinstance(self.metas[position].shape[0], torch.SymInt)] or tensors
         if not found:
             raise errors.UnsupportedError("no input has samples")
+        if any(arguments[position].dtype == torch.float64 for position in found):
+            raise errors.UnsupportedError("an input is float64: networks compute in float32")
         sizes = collections.Counter(len(arguments[position]) for position in found)
         first = max(found, key=lambda position: (sizes[len(arguments[position])], arguments[position].ndim, -position))
         return [position for position in found if len(arguments[position]) == len(arguments[first])]
