@@ -108,7 +108,7 @@ tutti_status trainer_backward(
     struct vote vote = *ready;
     if (ranks_average_mode(trainer))
         return fail(TUTTI_UNSUPPORTED, "ranks that average parameters have no common gradients: sum them in each step");
-    trainer->last.kept.valid = false;
+    trainer->last.kept.valid = trainer->last.outputs.valid = false;
     trainer->last.stepped = false;        /* the devices' gradients are overwritten */
     lookahead_reset(&trainer->lookahead); /* it reads nothing that was announced */
     if (!vote_fails(&vote)) vote_take(&vote, make(trainer, batch));

@@ -197,7 +197,7 @@ tutti_status trainer_step(
 {
     struct vote vote = *ready;
     struct step step = step_new(trainer, batch);
-    trainer->last.kept.valid = false;
+    trainer->last.kept.valid = trainer->last.outputs.valid = false;
     const double start = clock_seconds();
     tutti_status status = run_step(trainer, &vote, &step);
     *totals = step.result.totals;
@@ -222,6 +222,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
     /* All samples, before any is computed: the chunks' `excluded` stays 0. */
     if (mode != PLAN_INFER) TRY(feeds_check_and_count(&trainer->feeds, feeds, samples, &totals->metrics));
     TRY(trainer_use_ema(trainer, true));
+    trainer->last.outputs.valid = false;
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
         struct step step = { .result.totals = *totals };
@@ -231,6 +232,7 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         input->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) input->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         input->gives_outputs = outputs != NULL;
+        input->keeps = mode == PLAN_INFER && samples == input->samples ? trainer->last.outputs.wanted : 0;
         input->constants = random_constants(trainer);
         input->constants.gradient_weight = (float)(1.0 / (double)input->samples);
         input->global_offset = done_samples;

@@ -40,7 +40,8 @@ struct trainer_options {
     bool whole_batch;
 };
 
-/* The last step: step_commit() writes it; and gradients without an update: backward.c. */
+/* The last step: step_commit() writes it; gradients without an update: backward.c; and outputs of the last inference.
+ */
 struct last_step {
     /* A step or tutti_apply() has succeeded since the last tutti_backward(), so gradients can be read. It stays true
      * when a later step fails; `norm`, and perhaps the devices' gradients, are then those of the failed step. */
@@ -48,6 +49,7 @@ struct last_step {
     float unscale; /* factor of its gradients */
     float norm;    /* of its gradients, if they are clipped; else NaN */
     struct kept_gradients kept;
+    struct kept_outputs outputs;
 };
 
 struct device_division {

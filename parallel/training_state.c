@@ -28,9 +28,9 @@ void trainer_run_end(tutti_trainer *trainer)
 
 tutti_status trainer_check_views(const tutti_trainer *trainer)
 {
-    if (trainer->state.views == 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "views of this trainer are open (%d): call tutti_view_close() for each of them first",
-        trainer->state.views);
+    if (trainer->state.views.count == 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "views of this trainer are open (%zu): call tutti_view_close() for each of them first",
+        trainer->state.views.count);
 }
 
 int64_t training_state_updates(const struct training_state *state)

@@ -4,6 +4,7 @@
 
 #include "parallel/loss_scale.h"
 #include "parallel/position.h"
+#include "parallel/views.h"
 #include "tutti.h"
 
 #include <stdatomic.h>
@@ -17,9 +18,9 @@ struct training_state {
     struct loss_scale loss_scale;
     bool scheduled; /* a running fit sets the rate of each step */
     float rate;
-    bool resumed;   /* the next fit goes on from `position` instead of beginning */
-    bool in_fit;    /* a fit or a test of rates runs: nothing else may train or set the position */
-    int views;      /* that are open, see tutti_view */
+    bool resumed; /* the next fit goes on from `position` instead of beginning */
+    bool in_fit;  /* a fit or a test of rates runs: nothing else may train or set the position */
+    struct open_views views;
     int depth;      /* of nested runs: a callback of one may evaluate */
     atomic_int run; /* enum run_state */
 };

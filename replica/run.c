@@ -155,6 +155,15 @@ done:
     return status;
 }
 
+/* Returns whether outputs that may stay in the plan's buffers do: nothing else of this work overwrites them, and the
+ * host can map them without a copy. */
+static bool keeps_outputs(const struct run *run)
+{
+    const struct replica *replica = run->replica;
+    return run->work->input.keeps && run->micro_batches == 1 && run->work->samples == run->work->input.samples &&
+        replica->device->can.unified && !worker_has_thread(&replica->worker);
+}
+
 static tutti_status read_output(void *user, const struct command *output)
 {
     tutti_status status = TUTTI_OK;
@@ -163,6 +172,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
     if (!run->work->input.outputs.at[i]) return TUTTI_OK;
+    if (keeps_outputs(run) && (run->work->input.keeps >> i & 1)) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, plan_buffer(run->plan, run->plan->outputs[i]), CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),
@@ -295,6 +305,7 @@ static tutti_status await_results(struct run *run)
     work->result.metrics = (struct metric_sums) { 0 };
     if (work->input.mode == PLAN_INFER) {
         TRY(device_wait(replica->device));
+        work->result.kept = keeps_outputs(run) ? run->plan : NULL;
         return deliver_outputs(run);
     }
     if (work->update) TRY(device_update_enqueue_read(replica, &checked)); /* arrives with the losses */

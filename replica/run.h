@@ -13,6 +13,7 @@ struct replica_result {
     float norm;      /* of the gradients, if such a device clips them */
     double seconds;
     struct traffic sent, received;
+    const struct plan *kept; /* it has the outputs that step_input.keeps names; NULL: they were copied */
 };
 
 /* What a replica does with its part of the rank's batch. */

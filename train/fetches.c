@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "parallel/feeds.h"
+#include "parallel/views.h"
 
 #include <stdlib.h>
 
@@ -21,8 +22,25 @@ static bool is_rounded(tutti_dtype dtype)
     return dtype == TUTTI_DTYPE_F16 || dtype == TUTTI_DTYPE_BF16;
 }
 
+/* Makes memory of the trainer's for an output. Pages that nothing is copied to take no memory. */
+static tutti_status keep(
+    struct kept_outputs *kept, int number, size_t samples, const struct array_list *outputs, int64_t length)
+{
+    size_t bytes = 0;
+    if (!size_multiply(samples, arrays_sample_bytes(outputs, number, length), &bytes)) return TUTTI_NO_MEMORY;
+    if (kept->bytes[number] < bytes) {
+        free(kept->arrays.at[number]);
+        kept->bytes[number] = 0;
+        kept->arrays.at[number] = memory_new(bytes, 1);
+        if (!kept->arrays.at[number]) return TUTTI_NO_MEMORY;
+        kept->bytes[number] = bytes;
+    }
+    kept->wanted |= 1u << number;
+    return TUTTI_OK;
+}
+
 tutti_status fetches_begin(struct fetched *fetched, const struct objective *objective, const struct array_list *outputs,
-    const tutti_fetch *fetches, int count, struct bound_sizes sizes)
+    const tutti_fetch *fetches, int count, struct bound_sizes sizes, struct kept_outputs *kept)
 {
     tutti_status status = TUTTI_OK;
     *fetched = (struct fetched) { .arrays.length = sizes.length };
@@ -34,12 +52,13 @@ tutti_status fetches_begin(struct fetched *fetched, const struct objective *obje
             FAIL(TUTTI_INVALID,
                 "fetch %d is of tensor %d, which is not an output of this trainer: name it in tutti_training.outputs",
                 i, fetch->tensor.id);
-        if (!fetch->data) FAIL(TUTTI_INVALID, "the data of fetch %d are NULL", i);
+        if (!fetch->data && !kept) FAIL(TUTTI_INVALID, "the data of fetch %d are NULL", i);
         if (fetched->arrays.at[number]) FAIL(TUTTI_INVALID, "tensor %d is fetched twice", fetch->tensor.id);
         if (fetch->dtype != TUTTI_DTYPE_F32 && !is_rounded(fetch->dtype))
             FAIL(TUTTI_INVALID, "fetch %d has type %s: outputs are f32, or rounded to f16 or bf16", i,
                 dtype_name(fetch->dtype));
-        fetched->arrays.at[number] = fetch->data;
+        if (!fetch->data) TRY(keep(kept, number, (size_t)sizes.samples, outputs, sizes.length));
+        fetched->arrays.at[number] = fetch->data ? fetch->data : kept->arrays.at[number];
         if (!is_rounded(fetch->dtype)) continue;
         fetched->rounded[number] =
             memory_new((size_t)sizes.samples, arrays_sample_bytes(outputs, number, sizes.length));

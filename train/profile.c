@@ -7,6 +7,7 @@
 #include "plan/commands.h"
 #include "runtime/forked.h"
 #include "runtime/memory.h"
+#include "train/checks.h"
 #include "tutti_inspect.h"
 
 #include <math.h>
@@ -217,11 +218,12 @@ char *tutti_profile(tutti_trainer *trainer, int position, const char *trace)
             "device %d cannot be profiled: the trainer is NULL, or the device does not exist or is lost", position);
         return NULL;
     }
-    if (forked_check() != TUTTI_OK) return NULL;
+    if (forked_check() != TUTTI_OK || trainer_check_views(trainer) != TUTTI_OK) return NULL;
     char *text = NULL;
     struct replica *replica = &trainer->replicas[position];
     struct profile *profile = memory_new(1, sizeof *profile);
     if (!profile) return NULL;
+    trainer->last.outputs.valid = false;
     profile->steps = trainer->report.steps;
     profile->trace = trace ? memory_copy_text(trace) : NULL;
     if (trace && !profile->trace) goto done;
@@ -291,6 +293,11 @@ tutti_status tutti_launches(
     if (!trainer || position < 0 || position >= trainer->count || replica_is_lost(&trainer->replicas[position]))
         return fail(TUTTI_INVALID, "device %d has no launches: it does not exist or is lost", position);
     if (is_forked()) return forked_check();
+    if (time) {
+        const tutti_status open = trainer_check_views(trainer);
+        if (open != TUTTI_OK) return open;
+        trainer->last.outputs.valid = false;
+    }
     struct replica *replica = &trainer->replicas[position];
     struct question *question = memory_new(1, sizeof *question);
     if (!question) return TUTTI_NO_MEMORY;

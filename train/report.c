@@ -6,6 +6,7 @@
 #include "parallel/ranks_division.h"
 #include "parallel/trainer.h"
 #include "runtime/forked.h"
+#include "train/checks.h"
 #include "tutti_inspect.h"
 
 #include <stdlib.h>
@@ -110,7 +111,7 @@ char *tutti_explain(tutti_trainer *trainer, int position, bool passes)
             position);
         return NULL;
     }
-    if (forked_check() != TUTTI_OK) return NULL;
+    if (forked_check() != TUTTI_OK || trainer_check_views(trainer) != TUTTI_OK) return NULL;
     struct replica *replica = &trainer->replicas[position];
     if (replica_is_lost(replica)) {
         fail(TUTTI_DEVICE_LOST, "device %d, '%s', is lost", replica->device->index, replica->device->can.name);

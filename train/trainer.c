@@ -18,6 +18,7 @@
 #include "train/fetches.h"
 #include "train/metadata.h"
 #include "train/objective.h"
+#include "train/views.h"
 #include "tutti_steps.h"
 
 #include <math.h>
@@ -269,6 +270,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
 {
     bool stuck = false;
     if (!trainer || is_forked()) return;
+    views_close_all(trainer);
     for (int i = 0; trainer->replicas && i < trainer->count; i++) {
         if (!worker_is_stuck(&trainer->replicas[i].worker)) background_free(&trainer->replicas[i]);
         stuck |= !replica_free(&trainer->replicas[i]);
@@ -282,6 +284,7 @@ void tutti_trainer_free(tutti_trainer *trainer)
     feeds_free(&trainer->feeds);
     parameters_close(&trainer->store);
     kept_gradients_free(&trainer->last.kept);
+    views_free(trainer);
     membership_close(&trainer->members);
     if (trainer->metadata) metadata_free(trainer->metadata);
     free(trainer->metadata);
@@ -364,7 +367,7 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     if (samples == 0) return run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
     if (status == TUTTI_OK)
         status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
-            (struct bound_sizes) { samples, arrays.length });
+            (struct bound_sizes) { samples, arrays.length }, NULL);
     status = run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, &fetched.arrays, metrics);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
@@ -437,21 +440,43 @@ done:
     return status;
 }
 
-tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
-    const tutti_fetch *fetches, int fetch_count)
+/* `kept` gets outputs whose data are NULL. NULL: there are none. */
+static tutti_status infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_fetch *fetches, int fetch_count, struct kept_outputs *kept)
 {
     bool borrowed;
     struct metric_totals totals = { 0 };
     struct arrays arrays;
     struct fetched fetched;
-    tutti_status status = trainer_check(trainer, false, samples);
+    tutti_status status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
     if (status != TUTTI_OK) return status;
-    status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
-    if (status != TUTTI_OK) return status;
+    trainer->last.outputs.wanted = 0;
     status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
-        (struct bound_sizes) { samples, arrays.length });
+        (struct bound_sizes) { samples, arrays.length }, kept);
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &totals, &fetched.arrays);
+    if (status == TUTTI_OK) views_keep_outputs(trainer, samples, arrays.length);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
+}
+
+tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_fetch *fetches, int fetch_count)
+{
+    const tutti_status status = trainer_check(trainer, false, samples);
+    return status == TUTTI_OK ? infer(trainer, feeds, feed_count, samples, fetches, fetch_count, NULL) : status;
+}
+
+tutti_status tutti_infer_keep(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
+    const tutti_tensor *outputs, int output_count)
+{
+    tutti_status status;
+    tutti_fetch fetches[PLAN_MAX_OUTPUTS];
+    TRY(trainer_check(trainer, false, samples));
+    if (!outputs || output_count < 1 || output_count > PLAN_MAX_OUTPUTS)
+        FAIL(TUTTI_INVALID, "%d outputs are to be kept: pass 1 to %d", output_count, PLAN_MAX_OUTPUTS);
+    for (int i = 0; i < output_count; i++) fetches[i] = (tutti_fetch) { outputs[i], TUTTI_DTYPE_F32, NULL };
+    TRY(infer(trainer, feeds, feed_count, samples, fetches, output_count, &trainer->last.outputs));
+done:
+    return status;
 }
 
 void tutti_cancel(tutti_trainer *trainer)

@@ -1,29 +1,54 @@
-/* Parameters, gradients and states in place: see tutti_view in include/tutti_steps.h. */
+/* Parameters, gradients, states and outputs in place: see tutti_view in include/tutti_steps.h. */
+#include "train/views.h"
+
+#include "base/memory.h"
 #include "base/options.h"
 #include "parallel/newest.h"
 #include "parallel/trainer.h"
+#include "replica/run.h"
+#include "runtime/forked.h"
 #include "train/parameters.h"
 #include "tutti_steps.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
-static tutti_status open_view(
-    tutti_trainer *trainer, tutti_view_kind kind, const struct parameter *parameter, float *values, tutti_view *view)
+static tutti_status check(const tutti_view *view)
 {
     if (!view) return fail(TUTTI_INVALID, "the view is NULL: pass one whose size is set");
-    if (view->size != 0 && view->size < offsetof(tutti_view, values) + sizeof view->values)
+    if (view->size != 0 && view->size < offsetof(tutti_view, number) + sizeof view->number)
         return fail(TUTTI_INVALID,
-            "tutti_view.size is %zu, which leaves out the values: set it to sizeof(tutti_view) or to 0", view->size);
-    const tutti_view opened = { .trainer = trainer,
-        .kind = kind,
-        .name = parameter->name,
-        .values = values,
-        .count = parameter->elements,
-        .shape = parameter->shape,
-        .generation = parameters_version(&trainer->store) };
-    const tutti_status status = RESULT_WRITE(view, &opened, tutti_view);
-    if (status == TUTTI_OK) trainer->state.views++;
+            "tutti_view.size is %zu, which leaves out the values or the number: set it to sizeof(tutti_view) or to 0",
+            view->size);
+    return TUTTI_OK;
+}
+
+/* Writes the view to *view and notes that it is open. `found` has what is particular to it. */
+static tutti_status open_view(tutti_trainer *trainer, tutti_view found, struct open_view open, tutti_view *view)
+{
+    tutti_status status = TUTTI_OK;
+    struct open_views *views = &trainer->state.views;
+    void *items = views->items;
+    TRY(memory_grow(&items, &views->capacity, views->count + 1, sizeof(*views->items)));
+    views->items = items;
+    found.trainer = trainer;
+    found.generation = parameters_version(&trainer->store);
+    found.number = open.number = views->last + 1;
+    TRY(RESULT_WRITE(view, &found, tutti_view));
+    views->items[views->count++] = open;
+    views->last++;
+done:
     return status;
+}
+
+static tutti_status open_parameter(
+    tutti_trainer *trainer, tutti_view_kind kind, const struct parameter *parameter, float *values, tutti_view *view)
+{
+    const tutti_view found = {
+        .kind = kind, .name = parameter->name, .values = values, .count = parameter->elements, .shape = parameter->shape
+    };
+    const tutti_status status = check(view);
+    return status == TUTTI_OK ? open_view(trainer, found, (struct open_view) { 0 }, view) : status;
 }
 
 tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
@@ -31,7 +56,7 @@ tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutt
     const struct parameter *parameter = NULL;
     float *values = NULL;
     const tutti_status status = trainer_find_parameter(trainer, name, &parameter, &values);
-    return status == TUTTI_OK ? open_view(trainer, TUTTI_VIEW_PARAMETER, parameter, values, view) : status;
+    return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, values, view) : status;
 }
 
 tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti_view *view)
@@ -39,7 +64,7 @@ tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti
     const struct parameter *parameter = NULL;
     float *values = NULL;
     const tutti_status status = trainer_find_gradient(trainer, name, &parameter, &values);
-    return status == TUTTI_OK ? open_view(trainer, TUTTI_VIEW_GRADIENT, parameter, values, view) : status;
+    return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_GRADIENT, parameter, values, view) : status;
 }
 
 tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view)
@@ -47,22 +72,119 @@ tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const ch
     const struct parameter *parameter = NULL;
     float *values = NULL;
     const tutti_status status = trainer_find_state(trainer, name, state, &parameter, &values);
-    return status == TUTTI_OK ? open_view(trainer, TUTTI_VIEW_STATE, parameter, values, view) : status;
+    return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_STATE, parameter, values, view) : status;
 }
+
+/* ------------------------------------------------------------------------------------------------- outputs ---- */
+
+void views_keep_outputs(tutti_trainer *trainer, int64_t samples, int64_t length)
+{
+    struct kept_outputs *kept = &trainer->last.outputs;
+    kept->valid = kept->wanted != 0;
+    kept->arrays.length = length;
+    kept->samples = samples;
+    kept->plan = trainer->options.exchange ? NULL : trainer->works[0].result.kept;
+}
+
+static tutti_status map(const tutti_trainer *trainer, int number, size_t bytes, struct open_view *open)
+{
+    tutti_status status = TUTTI_OK;
+    const struct replica *replica = &trainer->replicas[0];
+    const struct plan *plan = trainer->last.outputs.plan;
+    cl_int error = CL_SUCCESS;
+    open->buffer = plan_buffer(plan, plan->outputs[number]);
+    open->mapped =
+        clEnqueueMapBuffer(replica->device->queue, open->buffer, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &error);
+    CL_TRY(error, "mapping an output of '%s'", replica->device->can.name);
+done:
+    return status;
+}
+
+static void unmap(const tutti_trainer *trainer, const struct open_view *open)
+{
+    if (open->buffer)
+        (void)clEnqueueUnmapMemObject(trainer->replicas[0].device->queue, open->buffer, open->mapped, 0, NULL, NULL);
+}
+
+/* Finds the output among those that the last inference kept. */
+static tutti_status find_output(const tutti_trainer *trainer, tutti_tensor output, int *number)
+{
+    const struct kept_outputs *kept = &trainer->last.outputs;
+    const struct objective *objective = &trainer->objective;
+    for (*number = 0; *number < objective->output_count; ++*number)
+        if (objective->outputs[*number] == output.id && (kept->wanted >> *number & 1)) break;
+    if (*number == objective->output_count)
+        return fail(TUTTI_INVALID, "tensor %d is not an output that the last tutti_infer_keep() kept", output.id);
+    const bool overwritten = kept->plan && trainer->replicas[0].plans.last != kept->plan;
+    if (kept->valid && !overwritten) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "the outputs that tutti_infer_keep() kept are gone, as the trainer has computed since: "
+        "view them before other calls");
+}
+
+static tutti_shape shape_of_kept(const tutti_trainer *trainer, tutti_tensor output)
+{
+    const struct kept_outputs *kept = &trainer->last.outputs;
+    tutti_shape sample = { 0 }, shape = { .rank = 1, .sizes = { kept->samples } };
+    (void)tutti_shape_of(trainer->network, output, &sample);
+    for (int i = 0; i < sample.rank; i++)
+        shape.sizes[shape.rank++] = sample.sizes[i] == TUTTI_SEQUENCE ? kept->arrays.length : sample.sizes[i];
+    return shape;
+}
+
+tutti_status tutti_view_output(tutti_trainer *trainer, tutti_tensor output, tutti_view *view)
+{
+    tutti_status status;
+    int number = 0;
+    struct open_view open = { 0 };
+    if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
+    TRY(forked_check());
+    TRY(check(view));
+    TRY(find_output(trainer, output, &number));
+    const struct kept_outputs *kept = &trainer->last.outputs;
+    const size_t bytes = (size_t)kept->samples * arrays_sample_bytes(&trainer->outputs, number, kept->arrays.length);
+    if (kept->plan) TRY(map(trainer, number, bytes, &open));
+    tutti_view found = { .kind = TUTTI_VIEW_OUTPUT,
+        .values = kept->plan ? open.mapped : kept->arrays.at[number],
+        .count = (int64_t)(bytes / sizeof(float)) };
+    found.shape = shape_of_kept(trainer, output);
+    status = open_view(trainer, found, open, view);
+    if (status != TUTTI_OK) unmap(trainer, &open);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- closing ---- */
 
 tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed)
 {
     tutti_status status;
     tutti_view closed;
+    size_t i = 0;
     if (!trainer || !view) FAIL(TUTTI_INVALID, "the trainer or the view is NULL: pass both");
     TRY(OPTIONS_READ(&closed, view, tutti_view));
-    if (!closed.values || closed.trainer != trainer || trainer->state.views == 0)
-        FAIL(TUTTI_INVALID, "the view is not open: close a view of this trainer, once");
-    trainer->state.views--;
+    struct open_views *views = &trainer->state.views;
+    while (i < views->count && views->items[i].number != closed.number) i++;
+    if (!closed.values || closed.trainer != trainer || i == views->count)
+        FAIL(TUTTI_INVALID, "the view is not open: close a view of this trainer, or a copy of it, once");
+    unmap(trainer, &views->items[i]);
+    views->items[i] = views->items[--views->count];
     if (changed && closed.kind == TUTTI_VIEW_PARAMETER)
         trainer_parameter_changed(trainer, network_find(trainer->network, closed.name));
     if (changed && closed.kind == TUTTI_VIEW_STATE) parameters_changed(&trainer->store);
     view->values = NULL;
 done:
     return status;
+}
+
+void views_close_all(tutti_trainer *trainer)
+{
+    struct open_views *views = &trainer->state.views;
+    while (views->count > 0) unmap(trainer, &views->items[--views->count]);
+}
+
+void views_free(tutti_trainer *trainer)
+{
+    free(trainer->state.views.items);
+    for (int i = 0; i < ARRAYS_MAX; i++) free(trainer->last.outputs.arrays.at[i]);
 }

@@ -444,7 +444,13 @@ START_TEST(open_views_stop_the_training)
     session_close(&another);
     ASSERT_OK(tutti_view_close(t, &other, false));
     fails_with(tutti_view_close(t, &other, false), TUTTI_INVALID, "not open");
-    ASSERT_OK(tutti_view_close(t, &view, false));
+    ASSERT_OK(tutti_view_parameter(t, "conv.bias", &other));
+    tutti_view copy = other;
+    ASSERT_OK(tutti_view_close(t, &other, false));
+    fails_with(tutti_view_close(t, &copy, false), TUTTI_INVALID, "not open"); /* of a closed view, with one open */
+    copy = view;
+    ASSERT_OK(tutti_view_close(t, &copy, false));
+    fails_with(tutti_view_close(t, &view, false), TUTTI_INVALID, "not open");
     train(&session, 1);
     ASSERT_OK(tutti_view_parameter(t, "conv.bias", &view));
     ck_assert_uint_gt(view.generation, generation);

@@ -3,6 +3,7 @@
 #include "tests/train/test_devices.h"
 #include "tests/train/training.h"
 #include "tutti_inspect.h"
+#include "tutti_steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -181,6 +182,60 @@ START_TEST(outputs_within_a_network)
 }
 END_TEST
 
+static void keep_and_compare(const struct session *session, int64_t samples)
+{
+    static float wanted[SAMPLES * CLASSES];
+    const tutti_tensor output = { session->trainer->objective.outputs[0] };
+    tutti_view view = { .size = sizeof(view) }, again = view;
+    ASSERT_OK(tutti_infer(session->trainer, FEED_ONE(images), samples, FETCH_ONE(output, wanted)));
+    fails_with(tutti_view_output(session->trainer, output, &view), TUTTI_INVALID, "not an output");
+    ASSERT_OK(tutti_infer_keep(session->trainer, FEED_ONE(images), samples, &output, 1));
+    ASSERT_OK(tutti_view_output(session->trainer, output, &view));
+    ASSERT_OK(tutti_view_output(session->trainer, output, &again));
+    ck_assert_int_eq(view.count, samples * CLASSES);
+    ck_assert(view.shape.rank == 2 && view.shape.sizes[0] == samples && view.shape.sizes[1] == CLASSES);
+    ck_assert_ptr_null(view.name);
+    ck_assert_mem_eq(view.values, wanted, (size_t)view.count * sizeof(float));
+    ASSERT_OK(tutti_view_close(session->trainer, &view, false));
+    fails_with(
+        tutti_infer(session->trainer, FEED_ONE(images), samples, FETCH_ONE(output, wanted)), TUTTI_INVALID, "open (1)");
+    ck_assert_ptr_null(tutti_profile(session->trainer, 0, NULL));
+    ck_assert_mem_eq(again.values, wanted, (size_t)again.count * sizeof(float));
+    ASSERT_OK(tutti_view_close(session->trainer, &again, false));
+}
+
+/* Outputs that are kept: of one device, in place and as micro-batches, of one with a thread, and of two; more samples
+ * than a batch. */
+START_TEST(outputs_are_kept)
+{
+    const tutti_training trainings[] = { { 0 }, { .micro_batch = 3 }, { .step_limit_s = 60 }, { 0 } };
+    struct session session;
+    tutti_view view = { .size = sizeof(view) };
+    session_open(&session, _i == 3 ? "0,1" : "0", KIND_NORM, &trainings[_i]);
+    tutti_trainer *trainer = session.trainer;
+    const tutti_tensor output = { trainer->objective.outputs[0] };
+    session_steps(&session, 2);
+    fails_with(tutti_view_output(trainer, output, &view), TUTTI_INVALID, "not an output");
+    keep_and_compare(&session, 1);
+    keep_and_compare(&session, STEP_SAMPLES);
+    ck_assert_int_eq(trainer->last.outputs.plan != NULL, _i == 0);
+    keep_and_compare(&session, 5);
+    keep_and_compare(&session, SAMPLES);
+    ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
+    ASSERT_OK(tutti_evaluate(trainer, FEED_PAIR(images, labels), 5, NULL));
+    fails_with(tutti_view_output(trainer, output, &view), TUTTI_INVALID, "are gone");
+    ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
+    session_steps(&session, 1);
+    fails_with(tutti_view_output(trainer, output, &view), TUTTI_INVALID, "are gone");
+    fails_with(tutti_infer_keep(trainer, FEED_ONE(images), 5, NULL, 1), TUTTI_INVALID, "to be kept");
+    fails_with(
+        tutti_infer_keep(trainer, FEED_ONE(images), 5, (tutti_tensor[]) { output, output }, 2), TUTTI_INVALID, "twice");
+    ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
+    ASSERT_OK(tutti_view_output(trainer, output, &view)); /* which the trainer closes */
+    session_close(&session);
+}
+END_TEST
+
 /* Nothing to train: only inference. */
 START_TEST(no_parameters)
 {
@@ -211,5 +266,6 @@ void inference_alone(TCase *cases)
     tcase_add_test(cases, only_inference);
     tcase_add_test(cases, image_outputs);
     add_cases(cases, outputs_within_a_network, 4);
+    add_cases(cases, outputs_are_kept, 4);
     tcase_add_test(cases, no_parameters);
 }
