@@ -47,7 +47,7 @@
  *   A process may open several runtimes. Several threads may create, use and free networks and trainers of one runtime
  *   at the same time. Only one thread at a time may use a network and the trainers made from it; tutti_cancel() is the
  *   exception: any thread may call it. To infer in one thread while another one trains, the inferring thread needs a
- *   network and a trainer of its own, built by the same calls; files or tutti_get_parameter() bring it the parameters.
+ *   trainer with tutti_training.parameters_of.
  *   Call tutti_close() after all other uses of the runtime.
  *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call; tutti_source.read and
  *   batch_length, log() and tutti_training.building run in threads of the library and must not use the trainer or its
@@ -512,6 +512,14 @@ typedef struct tutti_training {
      * step then computes them. */
     const tutti_tensor *gradient_inputs;
     int gradient_input_count;
+    /* Another trainer of this network: this one has no parameters of its own, and each tutti_infer() and
+     * tutti_evaluate() reads the newest of that one, with its averages (ema_decay), as its own tutti_infer() does.
+     * Batch, shares, precision and outputs may differ. Calls that train, or change or load parameters, fail with
+     * TUTTI_INVALID; a loss serves evaluations. `hosts` must be NULL. Either may be freed first: where that one is,
+     * calls of this one that need parameters fail with TUTTI_INVALID. Another thread may call tutti_infer() and
+     * tutti_evaluate() of this one while that one trains; a step and such a call wait for each other. NULL: parameters
+     * of its own. */
+    tutti_trainer *parameters_of;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,

@@ -66,7 +66,7 @@ static void keep(tutti_trainer *trainer, const struct step *step)
     const int64_t total = trainer->network->total_floats;
     const float unscale = step->input.constants.unscale;
     if (ranks_sum_mode(trainer))
-        memcpy(kept->sums, parameters_gradients(&trainer->store), (size_t)total * sizeof(*kept->sums));
+        memcpy(kept->sums, parameters_gradients(trainer->store), (size_t)total * sizeof(*kept->sums));
     scale(kept->sums, total, unscale);
     for (int i = 0; i < trainer->outputs.count; i++) {
         if (!kept->inputs.at[i]) continue;
@@ -101,7 +101,7 @@ done:
     return status;
 }
 
-tutti_status trainer_backward(
+static tutti_status backward(
     tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
 {
     struct step step = { 0 };
@@ -121,13 +121,22 @@ tutti_status trainer_backward(
     return status;
 }
 
+tutti_status trainer_backward(
+    tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
+{
+    parameters_lock(trainer->store);
+    const tutti_status status = backward(trainer, ready, batch, totals);
+    parameters_unlock(trainer->store);
+    return status;
+}
+
 /* Brings what an update changes to the host. */
 static tutti_status fetch(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
-    TRY(parameters_make_states(&trainer->store));
+    TRY(parameters_make_states(trainer->store));
 done:
     return status;
 }
@@ -151,7 +160,7 @@ done:
     return status;
 }
 
-tutti_status trainer_apply(tutti_trainer *trainer, tutti_status ready)
+static tutti_status apply(tutti_trainer *trainer, tutti_status ready)
 {
     tutti_status status = TUTTI_OK;
     float norm = NAN;
@@ -161,11 +170,19 @@ tutti_status trainer_apply(tutti_trainer *trainer, tutti_status ready)
     optimizer_constants(
         &trainer->optimizer, trainer_learning_rate(trainer), training_state_updates(&trainer->state), &constants);
     update_from_sums(trainer, &constants, kept->sums, norm);
-    parameters_commit(&trainer->store, NULL, false);
+    parameters_commit(trainer->store, NULL, false);
     trainer->state.position.steps++;
     loss_scale_updated(&trainer->state.loss_scale);
     trainer->last.norm = norm;
     trainer->last.stepped = kept->applied = true;
 done:
+    return status;
+}
+
+tutti_status trainer_apply(tutti_trainer *trainer, tutti_status ready)
+{
+    parameters_lock(trainer->store);
+    const tutti_status status = apply(trainer, ready);
+    parameters_unlock(trainer->store);
     return status;
 }

@@ -17,7 +17,7 @@ static tutti_status find_norm(const tutti_trainer *trainer, struct step *step)
     const struct replica *sole = result->sole;
     result->norm = sole ? trainer->works[sole->number].result.norm : NAN;
     if (sole || trainer->optimizer.clip_norm <= 0 || result->not_finite) return TUTTI_OK;
-    TRY(clip_norm_of(parameters_gradients(&trainer->store), trainer->network->trained_floats,
+    TRY(clip_norm_of(parameters_gradients(trainer->store), trainer->network->trained_floats,
         step->input.constants.unscale, trainer->pool, &result->norm));
     result->not_finite = !isfinite(result->norm);
 done:
@@ -27,7 +27,7 @@ done:
 void update_from_sums(
     tutti_trainer *trainer, const struct step_constants *constants, const float *gradients, float norm)
 {
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const struct optimizer_arrays master = parameters_master(trainer->store);
     struct host_update update = { &trainer->optimizer, trainer->network, constants, NULL };
     const float clip = clip_factor(&trainer->optimizer, norm);
     if (trainer->optimizer.clip_norm > 0) update.clip = &clip;
@@ -39,13 +39,13 @@ static void update_parameters(tutti_trainer *trainer, const struct step *step)
     struct replica *sole = step->result.sole;
     const enum update_way way = step->result.update;
     if (way == UPDATE_FROM_SUMS)
-        update_from_sums(trainer, &step->input.constants, parameters_gradients(&trainer->store), step->result.norm);
-    parameters_commit(&trainer->store, sole, way == UPDATE_IN_EXCHANGE);
+        update_from_sums(trainer, &step->input.constants, parameters_gradients(trainer->store), step->result.norm);
+    parameters_commit(trainer->store, sole, way == UPDATE_IN_EXCHANGE);
     /* The devices that have the new parameters: */
-    if (way == UPDATE_BY_DEVICE) versions_updated(&sole->versions, parameters_version(&trainer->store), true);
+    if (way == UPDATE_BY_DEVICE) versions_updated(&sole->versions, parameters_version(trainer->store), true);
     if (way == UPDATE_IN_EXCHANGE) exchange_mark_devices(trainer);
     /* The only device has the newest; the host's copy is made again when it is read (newest_copy.c). */
-    if (!trainer->options.exchange) parameters_drop(&trainer->store);
+    if (!trainer->options.exchange) parameters_drop(trainer->store);
 }
 
 tutti_status step_check_finite(const tutti_trainer *trainer, const struct step *step)

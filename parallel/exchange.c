@@ -306,7 +306,7 @@ static float *sums_to(const tutti_trainer *trainer, const struct step *step)
 {
     if (ranks_sum_mode(trainer)) return NULL;
     if (step->kept) return step->kept;
-    return step->result.update == UPDATE_FROM_SUMS ? parameters_gradients(&trainer->store) : NULL;
+    return step->result.update == UPDATE_FROM_SUMS ? parameters_gradients(trainer->store) : NULL;
 }
 
 tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
@@ -316,8 +316,8 @@ tutti_status exchange_run(tutti_trainer *trainer, struct step *step)
         .ranks = ranks_sum_mode(trainer) ? trainer->ranks : NULL,
         .sums = sums_to(trainer, step),
         .update = { &trainer->optimizer, trainer->network, &step->input.constants, NULL },
-        .master = parameters_master(&trainer->store),
-        .next = parameters_next(&trainer->store),
+        .master = parameters_master(trainer->store),
+        .next = parameters_next(trainer->store),
         .stream = (size_t)trainer->network->total_floats * sizeof(float) >= STREAM_BYTES,
         .blocks = divide_up(trainer->network->total_floats, EXCHANGE_BLOCK) };
     exchange.listed = memory_new((size_t)exchange.blocks, sizeof(*exchange.listed));
@@ -339,5 +339,5 @@ void exchange_mark_devices(tutti_trainer *trainer)
 {
     for (int r = 0; r < trainer->count; r++)
         if (trainer->device_division.parts[r] > 0 && gradients_mapped_parameters(&trainer->replicas[r].gradients))
-            versions_updated(&trainer->replicas[r].versions, parameters_version(&trainer->store), false);
+            versions_updated(&trainer->replicas[r].versions, parameters_version(trainer->store), false);
 }

@@ -66,7 +66,7 @@ tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti
     if (membership_count(members, MEMBER_PRESENT) == 0) membership_clear(members); /* suspects do the step */
     log_warn(&trainer->network->runtime->log, "device %d, '%s', is lost, %d of %d go on: %s", device->index,
         device->can.name, left - 1, trainer->count, status_message());
-    parameters_lose(&trainer->store, replica);
+    parameters_lose(trainer->store, replica);
     return TUTTI_OK;
 }
 
@@ -116,7 +116,7 @@ static void suspect_bad(tutti_trainer *trainer)
     for (int i = 0; i < trainer->count; i++) {
         if (!is_bad(trainer, i)) continue;
         membership_suspect(&trainer->members, i);
-        parameters_lose(&trainer->store, &trainer->replicas[i]); /* it may have updated itself */
+        parameters_lose(trainer->store, &trainer->replicas[i]); /* it may have updated itself */
     }
 }
 

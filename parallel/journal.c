@@ -124,7 +124,7 @@ static struct optimizer_arrays *copy_new(const tutti_trainer *trainer)
 {
     struct optimizer_arrays *copy = memory_new(1, sizeof(*copy));
     if (!copy) return NULL;
-    *copy = parameters_copy_new(&trainer->store);
+    *copy = parameters_copy_new(trainer->store);
     if (copy->parameters) return copy;
     free(copy);
     return NULL;
@@ -156,7 +156,7 @@ static tutti_status check_copy(const tutti_trainer *trainer, const struct replic
 tutti_status journal_copy(tutti_trainer *trainer)
 {
     struct journal *journal = trainer->journal;
-    struct replica *replica = parameters_holder(&trainer->store);
+    struct replica *replica = parameters_holder(trainer->store);
     const double start = clock_seconds();
     const bool touched = journal->copy != NULL; /* else this copy takes longer than later ones */
     if (!touched) journal->copy = copy_new(trainer);
@@ -167,7 +167,7 @@ tutti_status journal_copy(tutti_trainer *trainer)
     if (worker_is_abandoned(&replica->worker)) journal->copy = NULL; /* it may still write there */
     if (status == TUTTI_OK) status = check_copy(trainer, replica);
     if (status != TUTTI_OK) return status;
-    parameters_swap(&trainer->store, copy);
+    parameters_swap(trainer->store, copy);
     drop(journal, journal->count);
     journal->copy_s = touched ? clock_seconds() - start : 0;
     journal->passed_s = 0;
@@ -178,7 +178,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input
 {
     struct journal *journal = trainer->journal;
     if (!journal) return TUTTI_OK; /* the only device, or given shares */
-    struct replica *holder = parameters_holder(&trainer->store);
+    struct replica *holder = parameters_holder(trainer->store);
     if (!holder || membership_left(&trainer->members) == 1) { /* the host has them, or nobody could use them */
         drop(journal, journal->count < journal->done + 1 ? journal->count : journal->done + 1);
         return TUTTI_OK;
@@ -199,7 +199,7 @@ tutti_status journal_note(tutti_trainer *trainer, const struct step_input *input
 
 bool journal_lacks_steps(const tutti_trainer *trainer)
 {
-    return trainer->journal && (trainer->journal->missing > 0 || parameters_are_lost(&trainer->store));
+    return trainer->journal && (trainer->journal->missing > 0 || parameters_are_lost(trainer->store));
 }
 
 size_t journal_claim(tutti_trainer *trainer)
@@ -208,7 +208,7 @@ size_t journal_claim(tutti_trainer *trainer)
     if (!journal) return 0;
     size_t left = journal->missing;
     journal->missing = 0;
-    if (!parameters_claim(&trainer->store)) return left;
+    if (!parameters_claim(trainer->store)) return left;
     left += journal->done;
     journal->done = 0;
     return left;

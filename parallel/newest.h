@@ -9,7 +9,7 @@
 struct tutti_trainer;
 
 /* Copies the newest parameters and optimizer states to the host, if a device has them; if it is lost, other devices
- * replay its steps. */
+ * replay its steps. For a trainer that reads another one's parameters, these. */
 tutti_status newest_to_host(struct tutti_trainer *trainer);
 /* If there is an EMA of the parameters: makes the host's parameters the EMA (`use`), to be evaluated or saved, or the
  * trained ones. */

@@ -8,7 +8,7 @@
 static tutti_status copy_only(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
-    struct parameter_store *store = &trainer->store;
+    struct parameter_store *store = trainer->store;
     TRY(parameters_make_parameters(store));
     TRY(parameters_make_states(store));
     const struct optimizer_arrays master = parameters_master(store);
@@ -19,7 +19,7 @@ done:
 
 tutti_status newest_check(tutti_trainer *trainer)
 {
-    struct replica *replica = parameters_holder(&trainer->store);
+    struct replica *replica = parameters_holder(trainer->store);
     if (!replica || !versions_are_partial(&replica->versions)) return TUTTI_OK;
     return trainer_lose(trainer, replica,
         fail(TUTTI_DEVICE_LOST,
@@ -31,11 +31,11 @@ tutti_status newest_copy(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(newest_check(trainer));
-    struct replica *replica = parameters_holder(&trainer->store);
+    struct replica *replica = parameters_holder(trainer->store);
     if (!replica) return TUTTI_OK;
     status = trainer->journal ? journal_copy(trainer) : copy_only(trainer);
     if (status != TUTTI_OK) return trainer_lose(trainer, replica, status);
-    parameters_fetched(&trainer->store);
+    parameters_fetched(trainer->store);
 done:
     return status;
 }

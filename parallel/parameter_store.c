@@ -7,9 +7,53 @@
 
 /* -------------------------------------------------------------------------------------------------- arrays ---- */
 
-void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer)
+struct parameter_store *parameters_open(
+    struct tutti_trainer *owner, const tutti_network *network, const struct optimizer *optimizer)
 {
-    *store = (struct parameter_store) { .network = network, .optimizer = optimizer };
+    pthread_mutexattr_t attributes;
+    struct parameter_store *store = memory_new(1, sizeof(*store));
+    if (!store) return NULL;
+    *store = (struct parameter_store) { .network = network, .optimizer = optimizer, .owner = owner, .users = 1 };
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&store->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    return store;
+}
+
+struct parameter_store *parameters_share(struct parameter_store *store)
+{
+    parameters_lock(store);
+    store->users++;
+    parameters_unlock(store);
+    return store;
+}
+
+void parameters_abandon(struct parameter_store *store, const struct tutti_trainer *user)
+{
+    parameters_lock(store);
+    if (store->owner == user) store->owner = NULL;
+    parameters_unlock(store);
+}
+
+struct tutti_trainer *parameters_owner(struct parameter_store *store)
+{
+    return store->owner;
+}
+
+void parameters_leak(struct parameter_store *store)
+{
+    store->leaked = true;
+}
+
+void parameters_lock(struct parameter_store *store)
+{
+    pthread_mutex_lock(&store->lock);
+}
+
+void parameters_unlock(struct parameter_store *store)
+{
+    pthread_mutex_unlock(&store->lock);
 }
 
 static tutti_status make(float **array, int64_t floats)
@@ -71,17 +115,31 @@ void parameters_copy_free(struct optimizer_arrays *copy)
 
 void parameters_drop(struct parameter_store *store)
 {
+    if (store->leaked) {
+        store->master = store->next = (struct optimizer_arrays) { 0 };
+        store->gradients = NULL;
+    }
     parameters_copy_free(&store->master);
     parameters_copy_free(&store->next);
     free(store->gradients);
     store->gradients = NULL;
 }
 
-void parameters_close(struct parameter_store *store)
+void parameters_close(struct parameter_store *store, const struct tutti_trainer *user)
 {
-    parameters_drop(store);
-    free(store->frozen);
-    store->frozen = NULL;
+    if (!store) return;
+    parameters_lock(store);
+    if (store->owner == user) {
+        store->owner = NULL;
+        parameters_drop(store);
+        if (!store->leaked) free(store->frozen);
+        store->frozen = NULL;
+    }
+    const bool used = --store->users > 0;
+    parameters_unlock(store);
+    if (used) return;
+    pthread_mutex_destroy(&store->lock);
+    free(store);
 }
 
 void parameters_swap(struct parameter_store *store, struct optimizer_arrays *copy)

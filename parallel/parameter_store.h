@@ -9,7 +9,10 @@
 #include "graph/network.h"
 #include "replica/parameter_versions.h"
 
+#include <pthread.h>
+
 struct replica;
+struct tutti_trainer;
 
 /* Where the newest parameters are. The transitions are functions of parameter_store.c:
  *
@@ -31,10 +34,26 @@ struct parameter_store {
     float *frozen;
     uint64_t version, frozen_version; /* count changes */
     bool uses_ema;                    /* the master copy's trained parameters and their EMA are swapped */
+    struct tutti_trainer *owner;      /* the trainer that changes them; NULL: it was freed */
+    int users;                        /* the owner, and trainers that read them (tutti_training.parameters_of) */
+    bool leaked;                      /* a device of a reader hangs and may come back and read: nothing is freed */
+    pthread_mutex_t lock;             /* a step of the owner, a forward pass of it or of a reader */
 };
 
-void parameters_open(struct parameter_store *store, const tutti_network *network, const struct optimizer *optimizer);
-void parameters_close(struct parameter_store *store);
+/* Makes a store with one user, its owner, or returns NULL. */
+struct parameter_store *parameters_open(
+    struct tutti_trainer *owner, const tutti_network *network, const struct optimizer *optimizer);
+/* A reader begins to use it. Returns the store. */
+struct parameter_store *parameters_share(struct parameter_store *store);
+/* A user leaves. The owner's leaving frees the arrays, the last user's the store. Accepts NULL. */
+void parameters_close(struct parameter_store *store, const struct tutti_trainer *user);
+/* Instead, for a user that cannot be freed because a device hangs: nothing is freed. */
+void parameters_abandon(struct parameter_store *store, const struct tutti_trainer *user);
+struct tutti_trainer *parameters_owner(struct parameter_store *store);
+void parameters_leak(struct parameter_store *store);
+/* One thread at a time computes with the parameters. Calls nest. */
+void parameters_lock(struct parameter_store *store);
+void parameters_unlock(struct parameter_store *store);
 /* Makes the host's arrays as a training begins. `exchanges`: devices exchange gradients; `sums`: summed gradients are
  * kept, and the update begins when all are there. */
 tutti_status parameters_make(struct parameter_store *store, bool exchanges, bool sums);

@@ -195,7 +195,7 @@ tutti_status ranks_begin(struct tutti_trainer *trainer, tutti_status status)
     }
     if (status == TUTTI_OK) status = sync_ranks_open(trainer);
     /* The arenas that are shared below are those of all ranks. An only device does not need states on the host. */
-    if (status == TUTTI_OK) status = parameters_make_states(&trainer->store);
+    if (status == TUTTI_OK) status = parameters_make_states(trainer->store);
     ranks->mine.capacity = capacity_of(trainer);
     TRY(ranks_agree(trainer, status));
     TRY(limit_parts(ranks));

@@ -34,13 +34,13 @@ static tutti_status average_arenas(struct tutti_trainer *trainer, float weight)
     tutti_status status = TUTTI_OK;
     struct ranks *ranks = trainer->ranks;
     const tutti_network *network = trainer->network;
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const struct optimizer_arrays master = parameters_master(trainer->store);
     struct optimizer_arrays *result = &ranks->average.result;
     TRY(average_array(ranks, master.parameters, result->parameters, network->total_floats, weight));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
         TRY(average_array(ranks, master.states[i], result->states[i], network->trained_floats, weight));
-    parameters_swap(&trainer->store, result);
-    parameters_commit(&trainer->store, NULL, false);
+    parameters_swap(trainer->store, result);
+    parameters_commit(trainer->store, NULL, false);
 done:
     return status;
 }
@@ -48,7 +48,7 @@ done:
 tutti_status ranks_make_average(struct tutti_trainer *trainer)
 {
     struct optimizer_arrays *result = &trainer->ranks->average.result;
-    if (!result->parameters) *result = parameters_copy_new(&trainer->store);
+    if (!result->parameters) *result = parameters_copy_new(trainer->store);
     return result->parameters ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 

@@ -110,8 +110,8 @@ tutti_status ranks_share_arenas(struct tutti_trainer *trainer)
     tutti_status status = TUTTI_OK;
     const tutti_network *network = trainer->network;
     if (!trainer->ranks) return TUTTI_OK;
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
-    float *const frozen = parameters_arenas(&trainer->store).frozen;
+    const struct optimizer_arrays master = parameters_master(trainer->store);
+    float *const frozen = parameters_arenas(trainer->store).frozen;
     TRY(ranks_broadcast(trainer, master.parameters, (size_t)network->total_floats * sizeof(float)));
     if (frozen) TRY(ranks_broadcast(trainer, frozen, (size_t)network->frozen_floats * sizeof(float)));
     for (int i = 0; i < OPTIMIZER_STATES; i++)

@@ -43,7 +43,7 @@ static void start_range(struct tutti_trainer *trainer, int64_t begin, int64_t en
     if (middle > begin)
         (void)comm_start_all_reduce_bf16(
             ranks->comm, ranks->buffers.send_bf16 + begin, ranks->buffers.receive_bf16 + begin, middle - begin);
-    float *const sums = parameters_gradients(&trainer->store);
+    float *const sums = parameters_gradients(trainer->store);
     if (end > middle)
         (void)comm_start_all_reduce(ranks->comm, ranks->buffers.send + middle, sums + middle, end - middle);
 }
@@ -53,7 +53,7 @@ static void widen(void *argument, int task)
     struct tutti_trainer *trainer = argument;
     const int64_t begin = (int64_t)task * EXCHANGE_BLOCK;
     const int64_t count = network_trained_in(trainer->network, begin, EXCHANGE_BLOCK);
-    float *const gradients = parameters_gradients(&trainer->store);
+    float *const gradients = parameters_gradients(trainer->store);
     for (int64_t i = begin; i < begin + count; i++)
         gradients[i] = bf16_to_float(trainer->ranks->buffers.receive_bf16[i]);
 }

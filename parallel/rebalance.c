@@ -245,7 +245,7 @@ static tutti_status adopt(tutti_trainer *trainer)
     balance_adopt(balance);
     set_shares(trainer);
     struct replica *sole = automatic_sole_replica(trainer);
-    if (sole && parameters_holder(&trainer->store) != sole)
+    if (sole && parameters_holder(trainer->store) != sole)
         versions_invalidate_parameters(&sole->versions); /* the optimizer's states are on the host */
     trainer->rebalance->probing.next = 0;
     log_shares(trainer);

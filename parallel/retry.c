@@ -40,7 +40,7 @@ static struct vote divide_and_fetch(tutti_trainer *trainer, const struct step_in
     if (journal_lacks_steps(trainer)) return vote_replay();
     TRY(rebalance_and_divide(trainer, input));
     for (int i = 0; i < trainer->count; i++)
-        wanted |= trainer->device_division.parts[i] > 0 && parameters_holder(&trainer->store) != &trainer->replicas[i];
+        wanted |= trainer->device_division.parts[i] > 0 && parameters_holder(trainer->store) != &trainer->replicas[i];
     if (!wanted) return vote_of(TUTTI_OK);
     TRY(newest_copy(trainer));
     if (journal_lacks_steps(trainer)) return vote_replay(); /* a device is lost now */
@@ -55,7 +55,7 @@ static void start_part(tutti_trainer *trainer, int device, const struct replica_
     const struct step_input *input = &common->input;
     struct replica_work *work = &trainer->works[device];
     *work = *common;
-    work->snapshot = parameters_snapshot(&trainer->store, &trainer->replicas[device]);
+    work->snapshot = parameters_snapshot(trainer->store, &trainer->replicas[device]);
     work->offset = offset;
     work->samples = trainer->device_division.parts[device];
     if (input->mode == PLAN_TRAIN) {
@@ -72,9 +72,9 @@ static void start_all(tutti_trainer *trainer, const struct step *step, const str
     struct replica_work common = { .input = *input, .update = sole != NULL, .keeps_gradients = step->kept != NULL };
     int64_t offset = 0;
     common.verify_parameters = trainer->options.advanced.check_replicas && input->mode == PLAN_TRAIN && !sole &&
-        !parameters_holder(&trainer->store); /* the master copy is the newest */
+        !parameters_holder(trainer->store); /* the master copy is the newest */
     if (common.verify_parameters)
-        common.checksum = parameters_checksum(trainer->network, parameters_master(&trainer->store).parameters);
+        common.checksum = parameters_checksum(trainer->network, parameters_master(trainer->store).parameters);
     for (int i = 0; i < trainer->count; i++) {
         if (trainer->device_division.parts[i] == 0) continue;
         start_part(trainer, i, &common, offset);
@@ -156,7 +156,7 @@ static tutti_status prepare_only_device(tutti_trainer *trainer, const struct ste
     tutti_status status = TUTTI_OK;
     TRY(newest_check(trainer));
     TRY(divide_over_devices(trainer, input->mode, input->samples, trainer->device_division.parts));
-    if (versions_are_partial(&trainer->replicas[0].versions)) TRY(parameters_make_states(&trainer->store));
+    if (versions_are_partial(&trainer->replicas[0].versions)) TRY(parameters_make_states(trainer->store));
 done:
     return status;
 }
@@ -199,7 +199,7 @@ struct vote run_attempts(tutti_trainer *trainer, struct step *step)
 static bool sums_overflow(const tutti_trainer *trainer, const struct step_result *result)
 {
     if (result->not_finite || result->largest < FLT_MAX / 2) return false;
-    return floats_not_finite(parameters_gradients(&trainer->store), trainer->network->total_floats);
+    return floats_not_finite(parameters_gradients(trainer->store), trainer->network->total_floats);
 }
 
 tutti_status run_attempts_ranks(tutti_trainer *trainer, const struct vote *ready, struct step *step)

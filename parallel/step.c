@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "parallel/commit.h"
+#include "parallel/faults.h"
 #include "parallel/journal.h"
 #include "parallel/newest.h"
 #include "parallel/ranks_average.h"
@@ -158,7 +159,7 @@ static tutti_status average(tutti_trainer *trainer, struct vote *vote, struct me
 {
     if (!vote_fails(vote)) vote_take(vote, newest_to_host(trainer));
     if (!vote_fails(vote)) vote_take(vote, trainer_use_ema(trainer, false)); /* on all ranks */
-    if (!vote_fails(vote)) vote_take(vote, parameters_make_states(&trainer->store));
+    if (!vote_fails(vote)) vote_take(vote, parameters_make_states(trainer->store));
     if (!vote_fails(vote)) vote_take(vote, ranks_make_average(trainer));
     return ranks_average_parameters(trainer, vote, totals);
 }
@@ -192,7 +193,7 @@ struct step step_new(const tutti_trainer *trainer, const struct batch *batch)
     return (struct step) { .input = input_of(trainer, batch, &constants) };
 }
 
-tutti_status trainer_step(
+static tutti_status step_with_parameters(
     tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
 {
     struct vote vote = *ready;
@@ -215,13 +216,23 @@ tutti_status trainer_step(
     return status;
 }
 
-tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
-    struct metric_totals *totals, const struct arrays *outputs)
+tutti_status trainer_step(
+    tutti_trainer *trainer, const struct vote *ready, const struct batch *batch, struct metric_totals *totals)
+{
+    parameters_lock(trainer->store);
+    const tutti_status status = step_with_parameters(trainer, ready, batch, totals);
+    parameters_unlock(trainer->store);
+    return status;
+}
+
+static tutti_status forward_with_parameters(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds,
+    int64_t samples, struct metric_totals *totals, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
     /* All samples, before any is computed: the chunks' `excluded` stays 0. */
     if (mode != PLAN_INFER) TRY(feeds_check_and_count(&trainer->feeds, feeds, samples, &totals->metrics));
     TRY(trainer_use_ema(trainer, true));
+    if (parameters_owner(trainer->store) != trainer) TRY(newest_to_host(trainer));
     trainer->last.outputs.valid = false;
     for (int64_t done_samples = 0; done_samples < samples;) {
         const int64_t left = samples - done_samples;
@@ -241,5 +252,15 @@ tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const 
         done_samples += input->samples;
     }
 done:
+    return status;
+}
+
+tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
+    struct metric_totals *totals, const struct arrays *outputs)
+{
+    parameters_lock(trainer->store);
+    const tutti_status status = forward_with_parameters(trainer, mode, feeds, samples, totals, outputs);
+    if (parameters_owner(trainer->store) != trainer && samples_may_be_read(trainer)) parameters_leak(trainer->store);
+    parameters_unlock(trainer->store);
     return status;
 }

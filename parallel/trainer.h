@@ -30,7 +30,8 @@ struct trainer_options {
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
-    bool trains;                /* it has a loss */
+    bool evaluates;             /* it has a loss */
+    bool trains;                /* it has a loss, and parameters of its own */
     /* Compiled for several devices, or for ranks that sum gradients. True: gradients are exchanged and the host updates
      * (exchange.c), except in steps of a sole replica (trainer_sole_replica()). False: the only device updates itself
      * in every step but those of backward.c. */
@@ -74,8 +75,8 @@ struct tutti_trainer {
     struct feed_list feeds;    /* what a step reads */
     struct array_list outputs; /* what the caller can fetch */
     struct optimizer optimizer;
-    struct parameter_store store;
-    struct metadata *metadata; /* texts that are saved with the weights */
+    struct parameter_store *store; /* another trainer's where tutti_training.parameters_of is set */
+    struct metadata *metadata;     /* texts that are saved with the weights */
     struct training_state state;
     struct last_step last;
     struct lookahead lookahead;

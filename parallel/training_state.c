@@ -28,9 +28,11 @@ void trainer_run_end(tutti_trainer *trainer)
 
 tutti_status trainer_check_views(const tutti_trainer *trainer)
 {
-    if (trainer->state.views.count == 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "views of this trainer are open (%zu): call tutti_view_close() for each of them first",
-        trainer->state.views.count);
+    const tutti_trainer *owner = parameters_owner(trainer->store);
+    const size_t own = trainer->state.views.count, count = own > 0 || !owner ? own : owner->state.views.count;
+    if (count == 0) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "views of %s are open (%zu): call tutti_view_close() for each of them first",
+        own > 0 ? "this trainer" : "the trainer whose parameters it reads", count);
 }
 
 int64_t training_state_updates(const struct training_state *state)

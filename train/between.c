@@ -53,7 +53,7 @@ tutti_status tutti_get_gradient(tutti_trainer *trainer, const char *name, float 
     if (!trainer->last.stepped)
         FAIL(TUTTI_INVALID, "'%s' has no gradient: there was no step, or the last tutti_backward() failed", name);
     if (ranks_sum_mode(trainer))
-        memcpy(values, parameters_gradients(&trainer->store) + parameter->offset, (size_t)count * sizeof(float));
+        memcpy(values, parameters_gradients(trainer->store) + parameter->offset, (size_t)count * sizeof(float));
     else
         TRY(add_gradients(trainer, parameter, values));
     for (int64_t i = 0; i < count; i++) values[i] *= trainer->last.unscale;
@@ -99,7 +99,7 @@ tutti_status tutti_apply(tutti_trainer *trainer)
     tutti_status status;
     TRY(forked_check());
     if (!trainer) return trainer_check(trainer, true, 1);
-    TRY(trainer_check_not_in_fit(trainer, "tutti_apply()"));
+    TRY(trainer_check_trains(trainer, "tutti_apply()"));
     TRY(trainer_apply(trainer, trainer_check(trainer, true, 1)));
 done:
     return status;
@@ -128,7 +128,7 @@ tutti_status tutti_set_state(
     TRY(trainer_find_state(trainer, name, state, &parameter, &found));
     TRY(trainer_check_array(parameter, values, count));
     memcpy(found, values, (size_t)count * sizeof(float));
-    parameters_changed(&trainer->store);
+    parameters_changed(trainer->store);
 done:
     return status;
 }
@@ -149,7 +149,7 @@ tutti_status tutti_set_position(tutti_trainer *trainer, const tutti_position *gi
     tutti_status status;
     tutti_position position;
     TRY(trainer_check(trainer, true, 1));
-    TRY(trainer_check_not_in_fit(trainer, "tutti_set_position()"));
+    TRY(trainer_check_trains(trainer, "tutti_set_position()"));
     if (!given) FAIL(TUTTI_INVALID, "the position is NULL: pass one");
     TRY(OPTIONS_READ(&position, given, tutti_position));
     if (position.steps < 0 || position.epoch < 0 || position.updates < 0 || position.updates > position.steps)
@@ -171,6 +171,7 @@ tutti_status tutti_set_group(tutti_trainer *trainer, const char *pattern, const 
     tutti_status status;
     tutti_group_options options;
     TRY(trainer_check(trainer, true, 1));
+    TRY(trainer_check_owns(trainer, "tutti_set_group()"));
     if (!pattern) FAIL(TUTTI_INVALID, "the pattern is NULL: pass a name");
     TRY(network_read_group(&options, given));
     TRY(newest_to_host(trainer)); /* steps of a device that is lost later are not replayed with the new rates */

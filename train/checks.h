@@ -12,7 +12,10 @@ struct tutti_trainer;
 /* Checks that there is a trainer, which has a loss if `trains` and no open view, and at least one
  * sample. */
 tutti_status trainer_check(const struct tutti_trainer *trainer, bool trains, int64_t samples);
-/* Checks that the call is not made by a callback of a fit of this trainer. */
-tutti_status trainer_check_not_in_fit(const struct tutti_trainer *trainer, const char *call);
+/* Checks that its parameters are its own. */
+tutti_status trainer_check_owns(const struct tutti_trainer *trainer, const char *call);
+/* Checks that it may train or move its position: its parameters are its own, and the call is not made by a callback of
+ * one of its fits. Accepts NULL. */
+tutti_status trainer_check_trains(const struct tutti_trainer *trainer, const char *call);
 
 #endif

@@ -196,7 +196,7 @@ tutti_status tutti_find_rate(
     struct test test = { .trainer = trainer, .source = source };
     TRY(forked_check());
     if (!trainer || !result) FAIL(TUTTI_INVALID, "the trainer or the result is NULL: pass both");
-    TRY(trainer_check_not_in_fit(trainer, "tutti_find_rate()"));
+    TRY(trainer_check_trains(trainer, "tutti_find_rate()"));
     status = OPTIONS_READ(&test.options, given, tutti_rate_options);
     if (status == TUTTI_OK) status = check(&test);
     TRY(ranks_report_failure(trainer, status));

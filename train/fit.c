@@ -238,7 +238,7 @@ done:
 static tutti_status check_call(tutti_trainer *trainer, const tutti_source *source, tutti_status read)
 {
     tutti_status status = TUTTI_OK;
-    TRY(trainer_check_not_in_fit(trainer, "tutti_fit()"));
+    TRY(trainer_check_trains(trainer, "tutti_fit()"));
     TRY(forked_check());
     if (read == TUTTI_OK && !source) read = fail(TUTTI_INVALID, "the source is NULL: pass one");
     TRY(ranks_report_failure(trainer, read));

@@ -15,7 +15,7 @@ tutti_status tutti_fit(
     tutti_source source;
     const tutti_status read = OPTIONS_READ(&fitting, given, tutti_fitting);
     if (!trainer) return trainer_check(trainer, true, samples);
-    TRY(trainer_check_not_in_fit(trainer, "tutti_fit()"));
+    TRY(trainer_check_trains(trainer, "tutti_fit()"));
     status = read == TUTTI_OK ? trainer_check(trainer, true, samples) : read;
     if (status == TUTTI_OK)
         status = array_source_open(

@@ -6,6 +6,7 @@
 #include "parallel/trainer.h"
 #include "replica/run.h"
 #include "runtime/forked.h"
+#include "train/checks.h"
 #include "train/parameters.h"
 #include "tutti_finetune.h"
 
@@ -161,12 +162,13 @@ tutti_status tutti_load_matching(
     status = checkpoint_check_name(path);
     if (status == TUTTI_OK) status = OPTIONS_READ(&options, given, tutti_match_options);
     TRY(ranks_report_failure(trainer, status));
-    matching.store = &trainer->store;
+    TRY(trainer_check_owns(trainer, "tutti_load_matching()"));
+    matching.store = trainer->store;
     TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
     TRY(ranks_agree(trainer, trainer_writes(trainer) ? load(&matching, path) : TUTTI_OK));
     TRY(ranks_broadcast(trainer, &matching.result, sizeof(matching.result)));
     TRY(ranks_share_arenas(trainer));
-    parameters_changed(&trainer->store);
+    parameters_changed(trainer->store);
     if (result) status = RESULT_WRITE(result, &matching.result, tutti_match_result);
 done:
     return status;

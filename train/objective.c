@@ -83,7 +83,8 @@ tutti_status trainer_read_objective(tutti_trainer *trainer, tutti_tensor output,
         if (training->loss != TUTTI_LOSS_NONE && !objective->loss)
             FAIL(TUTTI_INVALID, "loss %d does not exist: pass one of tutti_loss", (int)training->loss);
     }
-    trainer->options.trains = objective->loss || objective->loss_count > 0;
+    trainer->options.evaluates = objective->loss || objective->loss_count > 0;
+    trainer->options.trains = trainer->options.evaluates && parameters_owner(trainer->store) == trainer;
     if (trainer->options.trains) TRY(add_gradient_inputs(trainer, training));
     TRY(feeds_init(&trainer->feeds, trainer->network, objective, training->sequence));
     trainer->feeds.length = trainer->feeds.longest;

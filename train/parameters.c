@@ -44,7 +44,7 @@ tutti_status trainer_find_parameter(
     TRY(find(trainer, name, parameter));
     TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
-    const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
+    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
     *values = parameter_in(*parameter, &arenas);
 done:
     return status;
@@ -82,8 +82,8 @@ tutti_status trainer_find_state(
             tutti_optimizer_name(trainer->optimizer.kind), state);
     TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
-    TRY(parameters_make_states(&trainer->store));
-    *values = parameters_master(&trainer->store).states[number] + (*parameter)->offset;
+    TRY(parameters_make_states(trainer->store));
+    *values = parameters_master(trainer->store).states[number] + (*parameter)->offset;
 done:
     return status;
 }
@@ -91,8 +91,8 @@ done:
 void trainer_parameter_changed(tutti_trainer *trainer, const struct parameter *parameter)
 {
     if (parameter->kind == PARAMETER_TRAINED)
-        parameters_begin_ema(&trainer->store, parameter->offset, parameter->elements);
-    parameters_changed(&trainer->store);
+        parameters_begin_ema(trainer->store, parameter->offset, parameter->elements);
+    parameters_changed(trainer->store);
 }
 
 tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
@@ -113,6 +113,7 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     const struct parameter *parameter = NULL;
     float *found = NULL;
     TRY(trainer_find_parameter(trainer, name, &parameter, &found));
+    TRY(trainer_check_owns(trainer, "tutti_set_parameter()"));
     TRY(trainer_check_array(parameter, values, count));
     memcpy(found, values, (size_t)count * sizeof(float));
     trainer_parameter_changed(trainer, parameter);
@@ -126,12 +127,12 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, s
 {
     tutti_status status = trainer_check_views(trainer);
     if (status == TUTTI_OK) status = newest_to_host(trainer);
-    if (status == TUTTI_OK && states && trainer->options.trains) status = parameters_make_states(&trainer->store);
+    if (status == TUTTI_OK && states && trainer->options.trains) status = parameters_make_states(trainer->store);
     if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
-    const struct optimizer_arrays master = parameters_master(&trainer->store);
+    const struct optimizer_arrays master = parameters_master(trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
-        .weights = parameters_arenas(&trainer->store),
+        .weights = parameters_arenas(trainer->store),
         .optimizer = &trainer->optimizer,
         .position = trainer->state.position,
         .loss_scale = trainer->state.loss_scale,
@@ -144,7 +145,8 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, s
 static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
 {
     if (!trainer || trainer->options.trains) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "this trainer has no loss, so no training to %s", what);
+    return fail(
+        TUTTI_INVALID, "this trainer has no loss, or reads another one's parameters, so no training to %s", what);
 }
 
 /* Begins a call of all ranks that reads or writes files of this name, unless `status` is a failure. */
@@ -188,11 +190,12 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
+    TRY(trainer_check_owns(trainer, "tutti_load_weights()"));
     TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
     TRY(ranks_agree(trainer, trainer_writes(trainer) ? weights_load(&checkpoint, path) : TUTTI_OK));
     TRY(ranks_share_arenas(trainer));
-    parameters_begin_ema(&trainer->store, 0, trainer->network->trained_floats);
-    parameters_changed(&trainer->store);
+    parameters_begin_ema(trainer->store, 0, trainer->network->trained_floats);
+    parameters_changed(trainer->store);
 done:
     return status;
 }
@@ -247,13 +250,13 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
     trainer->state.seed = checkpoint.seed;
     trainer->state.resumed = true;
-    parameters_changed(&trainer->store);
+    parameters_changed(trainer->store);
 done:
     return status;
 }
 
 tutti_status tutti_resume(tutti_trainer *trainer, const char *name)
 {
-    const tutti_status status = trainer_check_not_in_fit(trainer, "tutti_resume()");
+    const tutti_status status = trainer_check_trains(trainer, "tutti_resume()");
     return status == TUTTI_OK ? trainer_resume(trainer, name) : status;
 }

@@ -154,7 +154,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     struct checkpoint checkpoint;
     TRY(forked_check());
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
-    TRY(trainer_check_not_in_fit(trainer, "tutti_snapshot_restore()"));
+    TRY(trainer_check_trains(trainer, "tutti_snapshot_restore()"));
     status = snapshot ? check(snapshot, trainer->network) : fail(TUTTI_INVALID, "the snapshot is NULL: pass one");
     if (status == TUTTI_OK) status = trainer_check_views(trainer);
     TRY(ranks_report_failure(trainer, status));
@@ -167,7 +167,7 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
     trainer->state.seed = snapshot->seed;
     trainer->state.resumed = checkpoint.position.epoch > 0 || checkpoint.position.samples > 0;
-    parameters_changed(&trainer->store);
+    parameters_changed(trainer->store);
 done:
     return status;
 }

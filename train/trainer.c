@@ -6,6 +6,7 @@
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
 #include "parallel/journal.h"
+#include "parallel/newest.h"
 #include "parallel/ranks.h"
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
@@ -162,7 +163,7 @@ static void *make_values(void *argument)
 {
     struct values *values = argument;
     const tutti_trainer *trainer = values->trainer;
-    const struct parameter_arenas arenas = parameters_arenas(&trainer->store);
+    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
     values->status = network_initialise(trainer->network, trainer->state.seed, &arenas);
     if (values->status != TUTTI_OK) snprintf(values->message, sizeof(values->message), "%s", status_message());
     return NULL;
@@ -219,15 +220,44 @@ done:
     return status;
 }
 
-static tutti_status make_all(tutti_trainer *trainer)
+/* Makes the parameters, or takes those of another trainer. */
+static tutti_status open_store(tutti_trainer *trainer, const tutti_training *training)
+{
+    tutti_trainer *other = training->parameters_of;
+    if (!other) {
+        trainer->store = parameters_open(trainer, trainer->network, &trainer->optimizer);
+        return trainer->store ? TUTTI_OK : TUTTI_NO_MEMORY;
+    }
+    trainer->store = parameters_share(other->store);
+    if (other->network != trainer->network)
+        return fail(
+            TUTTI_INVALID, "tutti_training.parameters_of is a trainer of another network: pass one of this one");
+    if (training->hosts)
+        return fail(TUTTI_INVALID,
+            "a trainer with tutti_training.parameters_of reads the parameters on this host alone: leave out `hosts`");
+    return newest_to_host(trainer); /* which fails if their owner was freed */
+}
+
+static tutti_status make_parameters(tutti_trainer *trainer)
 {
     tutti_status status = TUTTI_OK;
     TRY(parameters_make(
-        &trainer->store, trainer->options.exchange && trainer->options.trains, trainer_updates_from_sums(trainer)));
+        trainer->store, trainer->options.exchange && trainer->options.trains, trainer_updates_from_sums(trainer)));
+    TRY(make_values_and_replicas(trainer));
+    parameters_begin_ema(trainer->store, 0, trainer->network->trained_floats);
+done:
+    return status;
+}
+
+static tutti_status make_all(tutti_trainer *trainer)
+{
+    tutti_status status = TUTTI_OK;
     if (trainer->options.exchange) TRY(thread_pool_new(&trainer->pool, trainer->network->runtime->threads));
     TRY(sync_devices_open(trainer));
-    TRY(make_values_and_replicas(trainer));
-    parameters_begin_ema(&trainer->store, 0, trainer->network->trained_floats);
+    if (parameters_owner(trainer->store) == trainer)
+        TRY(make_parameters(trainer));
+    else
+        TRY(make_replicas(trainer));
     if (trainer->options.whole_batch)
         TRY(divide_over_devices(trainer, PLAN_TRAIN, trainer->device_division.rank_batch,
             trainer->device_division.parts)); /* by what fits */
@@ -252,8 +282,8 @@ tutti_trainer *tutti_compile(tutti_network *network, tutti_tensor output, const 
     if (!trainer) return NULL;
     trainer->network = network;
     network->trainers++;
-    parameters_open(&trainer->store, network, &trainer->optimizer);
     watchdog_open(&trainer->watchdog, ranks_progress, trainer);
+    TRY(open_store(trainer, training));
     TRY(ranks_open(trainer, training, plan_training(trainer, output, training)));
     trainer->options.exchange = trainer->count > 1 || ranks_sum_mode(trainer);
     builder_keep(network->runtime, true);
@@ -276,13 +306,16 @@ void tutti_trainer_free(tutti_trainer *trainer)
         stuck |= !replica_free(&trainer->replicas[i]);
     }
     thread_pool_free(trainer->pool); /* the caller's thread alone gives it work */
-    if (stuck) return;               /* a thread that hangs in a driver may come back and use the rest */
+    if (stuck) {                     /* a thread that hangs in a driver may come back and use the rest */
+        parameters_abandon(trainer->store, trainer);
+        return;
+    }
     trainer->network->trainers--;
     rebalance_close(trainer);
     ranks_close(trainer);
     journal_free(trainer);
     feeds_free(&trainer->feeds);
-    parameters_close(&trainer->store);
+    parameters_close(trainer->store, trainer);
     kept_gradients_free(&trainer->last.kept);
     views_free(trainer);
     membership_close(&trainer->members);
@@ -346,7 +379,7 @@ tutti_status tutti_train_step(
 {
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_step()");
+    tutti_status status = trainer_check_trains(trainer, "tutti_train_step()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
     return run_on_rank_batch(trainer, trainer_step, status, &arrays, samples, NULL, metrics);
@@ -358,7 +391,7 @@ tutti_status tutti_train_fetch(tutti_trainer *trainer, const tutti_feed *feeds, 
     struct arrays arrays;
     struct fetched fetched = { 0 };
     if (!trainer) return trainer_check(trainer, true, samples);
-    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_train_fetch()");
+    tutti_status status = trainer_check_trains(trainer, "tutti_train_fetch()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
     if (status == TUTTI_OK && !trainer->objective.keeps_outputs)
@@ -377,7 +410,7 @@ tutti_status tutti_backward(
 {
     struct arrays arrays;
     if (!trainer) return trainer_check(trainer, true, samples);
-    tutti_status status = trainer_check_not_in_fit(trainer, "tutti_backward()");
+    tutti_status status = trainer_check_trains(trainer, "tutti_backward()");
     if (status != TUTTI_OK) return status;
     status = take_rank_feeds(trainer, feeds, feed_count, samples, &arrays);
     return run_on_rank_batch(trainer, trainer_backward, status, &arrays, samples, NULL, metrics);
@@ -388,7 +421,7 @@ tutti_status tutti_train_prefetch(tutti_trainer *trainer, const tutti_feed *feed
     tutti_status status;
     bool borrowed;
     struct batch next = { .samples = samples };
-    TRY(trainer_check_not_in_fit(trainer, "tutti_train_prefetch()"));
+    TRY(trainer_check_trains(trainer, "tutti_train_prefetch()"));
     TRY(trainer_check(trainer, true, trainer && trainer->ranks && samples == 0 ? 1 : samples));
     lookahead_withdraw(&trainer->lookahead);
     if (samples == 0) return TUTTI_OK;

@@ -7,6 +7,7 @@
 #include "parallel/trainer.h"
 #include "replica/run.h"
 #include "runtime/forked.h"
+#include "train/checks.h"
 #include "train/parameters.h"
 #include "tutti_steps.h"
 
@@ -32,7 +33,7 @@ static tutti_status open_view(tutti_trainer *trainer, tutti_view found, struct o
     TRY(memory_grow(&items, &views->capacity, views->count + 1, sizeof(*views->items)));
     views->items = items;
     found.trainer = trainer;
-    found.generation = parameters_version(&trainer->store);
+    found.generation = parameters_version(trainer->store);
     found.number = open.number = views->last + 1;
     TRY(RESULT_WRITE(view, &found, tutti_view));
     views->items[views->count++] = open;
@@ -55,7 +56,8 @@ tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutt
 {
     const struct parameter *parameter = NULL;
     float *values = NULL;
-    const tutti_status status = trainer_find_parameter(trainer, name, &parameter, &values);
+    tutti_status status = trainer_find_parameter(trainer, name, &parameter, &values);
+    if (status == TUTTI_OK) status = trainer_check_owns(trainer, "tutti_view_parameter()");
     return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, values, view) : status;
 }
 
@@ -171,7 +173,7 @@ tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool cha
     views->items[i] = views->items[--views->count];
     if (changed && closed.kind == TUTTI_VIEW_PARAMETER)
         trainer_parameter_changed(trainer, network_find(trainer->network, closed.name));
-    if (changed && closed.kind == TUTTI_VIEW_STATE) parameters_changed(&trainer->store);
+    if (changed && closed.kind == TUTTI_VIEW_STATE) parameters_changed(trainer->store);
     view->values = NULL;
 done:
     return status;

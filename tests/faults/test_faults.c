@@ -32,12 +32,13 @@ static struct snapshot snapshot_take(const struct session *session)
     const tutti_trainer *trainer = session->trainer;
     const size_t bytes = (size_t)trainer->network->trained_floats * sizeof(float);
     struct snapshot snapshot = {
-        .parameters = copy_of(trainer->store.master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
+        .parameters =
+            copy_of(trainer->store->master.parameters, (size_t)trainer->network->total_floats * sizeof(float)),
         .position = trainer->state.position,
         .capacity = { trainer->replicas[0].capacity, trainer->replicas[1].capacity },
     };
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        snapshot.states[i] = copy_of(trainer->store.master.states[i], bytes);
+        snapshot.states[i] = copy_of(trainer->store->master.states[i], bytes);
     return snapshot;
 }
 
@@ -45,17 +46,17 @@ static struct snapshot snapshot_take(const struct session *session)
 static void snapshot_restore(const struct snapshot *snapshot, struct session *session)
 {
     tutti_trainer *trainer = session->trainer;
-    memcpy(
-        trainer->store.master.parameters, snapshot->parameters, (size_t)trainer->network->total_floats * sizeof(float));
+    memcpy(trainer->store->master.parameters, snapshot->parameters,
+        (size_t)trainer->network->total_floats * sizeof(float));
     for (int i = 0; i < optimizer_states(&trainer->optimizer); i++)
-        memcpy(trainer->store.master.states[i], snapshot->states[i],
+        memcpy(trainer->store->master.states[i], snapshot->states[i],
             (size_t)trainer->network->trained_floats * sizeof(float));
     trainer->state.position = snapshot->position;
     for (int i = 0; i < trainer->count; i++) {
         revive(trainer, i);
         trainer->replicas[i].capacity = snapshot->capacity[i];
     }
-    parameters_changed(&trainer->store);
+    parameters_changed(trainer->store);
 }
 
 /* Two devices, whose trainers serve all broken steps of a phase. */

@@ -33,7 +33,7 @@ static int lose_all(void *user, const tutti_progress *progress)
 {
     struct observed *observed = user;
     if (progress->total_steps != LOST_STEP || progress->end_of_epoch) return 0;
-    observed->single = parameters_holder(&observed->trainer->store) != NULL;
+    observed->single = parameters_holder(observed->trainer->store) != NULL;
     layer->give(&(struct layer_order) { .kind = LAYER_LAUNCH, .at = 3, .action = LAYER_LOSE });
     return 0;
 }

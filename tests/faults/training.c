@@ -155,7 +155,7 @@ tutti_status session_parameters(struct session *session, struct outcome *outcome
     }
     if (ema < 0) return TUTTI_OK;
     const int64_t floats = trainer->network->trained_floats;
-    memcpy(outcome_more(outcome, floats), trainer->store.master.states[ema], (size_t)floats * sizeof(float));
+    memcpy(outcome_more(outcome, floats), trainer->store->master.states[ema], (size_t)floats * sizeof(float));
     return TUTTI_OK;
 }
 

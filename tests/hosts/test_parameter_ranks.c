@@ -444,8 +444,8 @@ static void fail_alone(struct session *ranks, bool by_view, bool fails)
     if (by_view && !fails) ASSERT_OK(tutti_view_close(t, &view, false));
     if (by_view) return;
     versions_mark_partial(&t->replicas[0].versions, fails);
-    t->store.newest = fails ? NEWEST_ON_DEVICE : NEWEST_ON_HOST;
-    t->store.holder = fails ? &t->replicas[0] : NULL;
+    t->store->newest = fails ? NEWEST_ON_DEVICE : NEWEST_ON_HOST;
+    t->store->holder = fails ? &t->replicas[0] : NULL;
 }
 
 static void check_alone(struct session *ranks, bool by_view, const char *name, const tutti_snapshot *snapshot)

@@ -131,7 +131,7 @@ START_TEST(states_after_a_thaw)
     open_tuning(&tuning, "0", "", CLASSES, rule, true);
     ASSERT_OK(fit(&tuning, (tutti_fitting) { .epochs = 2, .pause_after = 1 }));
     thaw(&tuning);
-    const struct parameter_store *store = &tuning.session.trainer->store;
+    const struct parameter_store *store = tuning.session.trainer->store;
     const struct optimizer_arrays master = parameters_master(store);
     const tutti_network *network = tuning.session.network;
     for (size_t i = 0; i < network->parameter_count; i++) {

@@ -60,25 +60,25 @@ START_TEST(newest_are_on_the_host_a_device_or_lost)
 {
     char devices[2] = { 0 }; /* the store only compares where they are */
     struct replica *one = (void *)&devices[0], *other = (void *)&devices[1];
-    struct parameter_store store;
-    parameters_open(&store, NULL, NULL);
-    ck_assert(!parameters_holder(&store) && !parameters_claim(&store));
-    parameters_commit(&store, one, false);
-    ck_assert(parameters_holder(&store) == one);
-    parameters_lose(&store, other); /* it has none */
-    ck_assert(parameters_holder(&store) == one);
-    parameters_fetched(&store);
-    ck_assert(!parameters_holder(&store));
-    parameters_commit(&store, one, false);
-    const uint64_t version = store.version, frozen_version = store.frozen_version;
-    parameters_lose(&store, one);
-    ck_assert(!parameters_holder(&store) && store.version > version);
-    ck_assert(store.frozen_version == frozen_version); /* the others have the frozen ones */
-    parameters_fetched(&store);                        /* there is nothing to fetch */
-    ck_assert(parameters_claim(&store));
-    ck_assert(!parameters_claim(&store)); /* once */
-    parameters_commit(&store, NULL, false);
-    ck_assert_int_eq(store.newest, NEWEST_ON_HOST);
+    struct parameter_store *store = parameters_open(NULL, NULL, NULL);
+    ck_assert(!parameters_holder(store) && !parameters_claim(store));
+    parameters_commit(store, one, false);
+    ck_assert(parameters_holder(store) == one);
+    parameters_lose(store, other); /* it has none */
+    ck_assert(parameters_holder(store) == one);
+    parameters_fetched(store);
+    ck_assert(!parameters_holder(store));
+    parameters_commit(store, one, false);
+    const uint64_t version = store->version, frozen_version = store->frozen_version;
+    parameters_lose(store, one);
+    ck_assert(!parameters_holder(store) && store->version > version);
+    ck_assert(store->frozen_version == frozen_version); /* the others have the frozen ones */
+    parameters_fetched(store);                        /* there is nothing to fetch */
+    ck_assert(parameters_claim(store));
+    ck_assert(!parameters_claim(store)); /* once */
+    parameters_commit(store, NULL, false);
+    ck_assert_int_eq(store->newest, NEWEST_ON_HOST);
+    parameters_close(store, NULL);
 }
 END_TEST
 

@@ -237,7 +237,7 @@ START_TEST(lost_steps_are_replayed)
     }
     trainer->balance.steps = 0; /* no other division meanwhile */
     for (int i = 0; i < 5; i++) next_step(&two, &step);
-    ck_assert_ptr_eq(parameters_holder(&trainer->store), &trainer->replicas[0]);
+    ck_assert_ptr_eq(parameters_holder(trainer->store), &trainer->replicas[0]);
     ck_assert_int_eq(trainer_lose(trainer, &trainer->replicas[0], TUTTI_DEVICE), TUTTI_OK);
     for (int i = 0; i < 3; i++) next_step(&two, &step);
     for (int i = 0; i < step;) next_step(&one, &i);

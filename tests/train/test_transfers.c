@@ -215,7 +215,7 @@ START_TEST(half_precision_on_the_wire)
     const size_t bytes = (size_t)network->total_floats * sizeof(float);
     float *wanted = memory_new((size_t)network->total_floats, sizeof(float));
     ck_assert_ptr_nonnull(wanted);
-    memcpy(wanted, session.trainer->store.master.parameters, bytes);
+    memcpy(wanted, session.trainer->store->master.parameters, bytes);
     session_steps(&session, 1);
     float *a = gradients_of(&session.trainer->replicas[0]), *b = gradients_of(&session.trainer->replicas[1]);
     for (size_t k = 0; k < network->parameter_count; k++) {
@@ -224,8 +224,8 @@ START_TEST(half_precision_on_the_wire)
             const float sum = a[i] + b[i];
             wanted[i] = p->kind == PARAMETER_TRAINED ? wanted[i] - 0.05f * sum
                                                      : (1 - p->momentum) * wanted[i] + p->momentum * sum;
-            ck_assert_msg(wanted[i] == session.trainer->store.master.parameters[i], "%s, element %lld: %.9g, not %.9g",
-                p->name, (long long)(i - p->offset), session.trainer->store.master.parameters[i], wanted[i]);
+            ck_assert_msg(wanted[i] == session.trainer->store->master.parameters[i], "%s, element %lld: %.9g, not %.9g",
+                p->name, (long long)(i - p->offset), session.trainer->store->master.parameters[i], wanted[i]);
         }
     }
     free(a);
