@@ -426,6 +426,13 @@ typedef enum tutti_precision {
     TUTTI_FP16
 } tutti_precision;
 
+/* State that stays on the device between calls of tutti_infer(): each call reads as `input` what the call before
+ * computed as `output`, for each sample, without a copy through the host; the first one reads zeros. Caches of keys and
+ * values, states of recurrent layers (tutti_sequences.h). */
+typedef struct tutti_carry {
+    tutti_tensor output; /* one of the trainer's outputs */
+    tutti_tensor input;  /* of float32, with the output's shape, which has no TUTTI_SEQUENCE */
+} tutti_carry;
 typedef struct tutti_hosts tutti_hosts;                       /* tutti_hosts.h */
 typedef struct tutti_advanced_options tutti_advanced_options; /* tutti_advanced.h */
 typedef struct tutti_training {
@@ -520,6 +527,13 @@ typedef struct tutti_training {
      * tutti_evaluate() of this one while that one trains; a step and such a call wait for each other. NULL: parameters
      * of its own. */
     tutti_trainer *parameters_of;
+    /* State that this trainer carries from one tutti_infer() to the next. Inputs of it are not fed. Only without a
+     * loss; with parameters_of, it infers while another trainer trains. One device infers, the one with the largest
+     * share, the first of equal ones; all calls have the same number of samples, at most `batch`, until
+     * tutti_reset_carried(). A call that fails leaves the state as it was. If the device is lost, calls fail with
+     * TUTTI_DEVICE_LOST until then. */
+    const tutti_carry *carries;
+    int carry_count;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,

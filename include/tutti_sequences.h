@@ -95,6 +95,18 @@ TUTTI_API tutti_tensor tutti_gru(
 TUTTI_API tutti_tensor tutti_rnn(
     tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
 
+/* The state that a trainer carries from one tutti_infer() to the next (tutti_training.carries), as one for each sample.
+ *
+ * tutti_reset_carried(): it is zeros, and the next call may have another number of samples. If the device that had it
+ * is lost, another one takes over. Errors: TUTTI_INVALID if nothing is carried; TUTTI_DEVICE_LOST. tutti_set_carried(),
+ * tutti_get_carried(): write and read what `input` is in the next call: [samples][shape of a sample]. If the state has
+ * not begun, the other inputs' begins as zeros. Errors: TUTTI_INVALID for another number of samples, a tensor that is
+ * not an input of the state, and to be read if it has not begun; TUTTI_DEVICE_LOST. */
+TUTTI_API tutti_status tutti_reset_carried(tutti_trainer *trainer);
+TUTTI_API tutti_status tutti_set_carried(
+    tutti_trainer *trainer, tutti_tensor input, const float *values, int64_t samples);
+TUTTI_API tutti_status tutti_get_carried(tutti_trainer *trainer, tutti_tensor input, float *values, int64_t samples);
+
 /* Discrete Fourier transforms of real tensors, with the norm "backward" of PyTorch: forward transforms have no factor,
  * inverse ones divide by the number of elements. A spectrum is a real tensor whose last axis has size 2: real and
  * imaginary part. Lengths are at most 2^24, of any factors. `dimension` counts the axes of a sample, for irfft without

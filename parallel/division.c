@@ -28,8 +28,24 @@ static void let_all_step_in(const tutti_trainer *trainer, struct share *shares, 
         if (shares[i].weight == 0) shares[i].weight = membership_is_present(&trainer->members, i);
 }
 
+/* The device that has the state computes all; no other one can. */
+static tutti_status divide_by_state(const tutti_trainer *trainer, int64_t samples, int64_t *parts)
+{
+    for (int i = 0; i < trainer->count; i++) {
+        const bool holds = trainer->device_division.shares[i].weight > 0;
+        parts[i] = holds ? samples : 0;
+        if (holds && membership_is_lost(&trainer->members, i))
+            return fail(TUTTI_DEVICE_LOST,
+                "device %d is lost with the state that the trainer carries: tutti_reset_carried() begins it again, on "
+                "another device",
+                trainer->replicas[i].device->index);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status divide_over_devices(const tutti_trainer *trainer, enum plan_mode mode, int64_t samples, int64_t *parts)
 {
+    if (trainer->options.carries.count > 0) return divide_by_state(trainer, samples, parts);
     const bool whole = mode == PLAN_TRAIN && trainer->options.whole_batch;
     struct share *shares = memory_new((size_t)trainer->count, sizeof(*shares));
     if (!shares) return TUTTI_NO_MEMORY;

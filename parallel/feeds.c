@@ -233,6 +233,9 @@ static tutti_status take(struct feed_list *list, const tutti_feed *given, int po
     const struct feed *feed = &list->feeds[number];
     const tutti_dtype wanted = input_dtype(feed->type);
     const bool wide = given->dtype == TUTTI_DTYPE_I64 && wanted == TUTTI_DTYPE_I32;
+    if (feed->carried)
+        FAIL(TUTTI_INVALID, "input \"%s\" is in tutti_training.carries: tutti_set_carried() sets it, and no feed does",
+            feed->name);
     if (!given->data) FAIL(TUTTI_INVALID, "the data of feed \"%s\" are NULL", feed->name);
     if (arrays->at[number]) FAIL(TUTTI_INVALID, "input \"%s\" is fed twice", feed->name);
     if (given->dtype != wanted && !wide)
@@ -258,7 +261,7 @@ tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int cou
     for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, trains, samples, arrays, borrowed));
     for (int i = 0; i < list->arrays.count; i++) {
         const bool needed = is_needed(&list->feeds[i], trains);
-        if (needed && !arrays->at[i])
+        if (needed && !arrays->at[i] && !list->feeds[i].carried)
             FAIL(TUTTI_INVALID, "input \"%s\" is not fed: %s needs it", list->feeds[i].name,
                 trains ? "training" : "inference");
         if (!needed) arrays->at[i] = NULL;

@@ -16,6 +16,7 @@ struct feed {
     int32_t ignored;   /* label that this loss ignores, if `ignores`; it always ignores negative ones */
     bool ignores;
     bool trains, infers; /* training and evaluation read it; inference does */
+    bool carried;        /* a device has it, see tutti_carry: it is not fed */
 };
 
 struct feed_list {

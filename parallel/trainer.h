@@ -30,6 +30,7 @@ struct trainer_options {
     int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
     bool batch_given;           /* by the caller, not the default */
     bool automatic;             /* shares by speed */
+    struct carry_list carries;  /* tutti_carry; only without a loss */
     bool evaluates;             /* it has a loss */
     bool trains;                /* it has a loss, and parameters of its own */
     /* Compiled for several devices, or for ranks that sum gradients. True: gradients are exchanged and the host updates

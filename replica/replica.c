@@ -105,6 +105,7 @@ static tutti_status free_objects(struct replica *replica, void *unused)
     buffer_free(&replica->parameters);
     buffer_free(&replica->frozen);
     buffer_free(&replica->losses);
+    carried_free(replica);
     prefetch_free(replica);
     uploads_free_staging(&replica->uploads);
     (void)device_wait(replica->device); /* else tutti_close() would wait for it, without a limit */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "replica/background.h"
+#include "replica/carried.h"
 #include "replica/device_update.h"
 #include "replica/gradients.h"
 #include "replica/parameter_versions.h"
@@ -55,6 +56,7 @@ struct replica {
     struct uploads uploads;
     struct prefetch prefetch;
     struct scratch scratch;
+    struct carried carried;
     double parameters_s;      /* of the last transfer of all parameters to the device */
     bool ran[PLAN_INFER + 1]; /* it has done work of these modes */
     struct replica_report report;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 struct array_list;
+struct carry_list;
 struct log;
 struct optimizer;
 struct watchdog;
@@ -20,8 +21,9 @@ struct replica_setup {
     const struct objective *objective;
     const struct optimizer *optimizer;
     const struct array_list *feeds, *outputs;
-    int64_t longest;            /* length of sequences; 0: the network has none */
-    int64_t batch, micro_batch; /* micro_batch 0: no limit but memory */
+    const struct carry_list *carries; /* its count is 0 where nothing is carried */
+    int64_t longest;                  /* length of sequences; 0: the network has none */
+    int64_t batch, micro_batch;       /* micro_batch 0: no limit but memory */
     tutti_precision precision, wire;
     bool trains; /* there is a loss */
     bool exact, tune;

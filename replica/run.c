@@ -171,6 +171,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct device *device = run->replica->device;
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
+    TRY(carried_keep(run->replica, (int)i, plan_buffer(run->plan, run->plan->outputs[i]), run->micro_batch.samples));
     if (!run->work->input.outputs.at[i]) return TUTTI_OK;
     if (keeps_outputs(run) && (run->work->input.keeps >> i & 1)) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, plan_buffer(run->plan, run->plan->outputs[i]), CL_FALSE, 0,
@@ -286,6 +287,12 @@ static tutti_status split_into_micro_batches(struct run *run)
         /* Other plans need not be freed for the smaller one: make_plan() has done so. */
     } while (status == TUTTI_DEVICE_MEMORY && replica_halve(replica, run->samples_each));
     if (status != TUTTI_OK) return status;
+    if (run->setup->carries->count > 0 && run->micro_batches > 1)
+        FAIL(TUTTI_INVALID,
+            "device %d takes %lld samples at once, but the call has %lld: a trainer that carries state needs them at "
+            "once; "
+            "use fewer",
+            replica->device->index, (long long)run->samples_each, (long long)samples);
     run->new_plan = !cached->ran;
     TRY(replica_plan(replica, key_of(run, last_samples(run)), &cached));
     run->new_plan |= !cached->ran;
@@ -388,6 +395,7 @@ static tutti_status enqueue_part(struct run *run)
     struct replica *replica = run->replica;
     const struct replica_work *work = run->work;
     const bool training = work->input.mode == PLAN_TRAIN;
+    if (run->setup->carries->count > 0) TRY(carried_prepare(replica, work->samples));
     TRY(run_stage_samples(run));
     prefetch_reserve(replica, work); /* makes memory before the device is busy */
     TRY(stage_outputs(run));
@@ -425,6 +433,7 @@ static void note_part(struct run *run, double start)
     plan_cache_ran(&replica->plans, key_of(run, last_samples(run)));
     versions_mark_partial(&replica->versions, false); /* device_update_enqueue() set it */
     if (work->probe) return;
+    if (run->setup->carries->count > 0) carried_advance(replica, work->samples);
     versions_took(&replica->versions, &work->snapshot, work->update);
     if (run->parameter_writes > 0) replica->parameters_s = uploads_seconds(&replica->uploads, run->parameter_writes);
     if (work->input.mode != PLAN_TRAIN) return;

@@ -116,6 +116,26 @@ done:
     return status;
 }
 
+/* Makes the plan read the state in place, or copies it where the plan is for more samples or its kernels cannot. */
+static tutti_status provide_carried(struct run *run, int feed, cl_mem state, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    struct plan *plan = run->plan;
+    if (run->micro_batch.samples == plan->options.sizes.samples) {
+        if (plan_redirect_feed(plan, feed, state) == TUTTI_OK) {
+            clRetainMemObject(state);
+            run->borrowed[feed] = state;
+            return TUTTI_OK;
+        }
+        TRY(plan_redirect_feed(plan, feed, NULL));
+    }
+    CL_TRY(clEnqueueCopyBuffer(
+               run->replica->device->queue, state, plan_buffer(plan, plan->feeds[feed]), 0, 0, bytes, 0, NULL, NULL),
+        "reading the state on '%s'", run->replica->device->can.name);
+done:
+    return status;
+}
+
 /* Makes the plan read a feed. On the host's CPU, launches read the array in place: `borrowed` is a buffer over it,
  * which must exist until the plan's launches are enqueued. Other devices get a copy. So does a CPU if the plan is for
  * more samples than there are, if kernels need another alignment, or if the samples are in staging
@@ -132,6 +152,8 @@ static tutti_status provide_feed(void *user, const struct command *command)
     const struct device *device = run->replica->device;
     const size_t bytes = (size_t)samples * arrays_sample_bytes(run->setup->feeds, feed, run->feeds.length);
     cl_mem *borrowed = &run->borrowed[feed];
+    const int carried = carried_find(run->setup->carries, feed);
+    if (carried >= 0) return provide_carried(run, feed, run->replica->carried.now[carried], bytes);
     cl_int error = CL_SUCCESS;
     const bool stays = run->work->input.journaled || !worker_has_thread(&run->replica->worker); /* not staging */
     const bool aligned = (uintptr_t)data % sizeof(cl_float4) == 0; /* kernels read four numbers at once */

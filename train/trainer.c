@@ -15,6 +15,7 @@
 #include "parallel/step.h"
 #include "runtime/builder.h"
 #include "runtime/forked.h"
+#include "train/carried.h"
 #include "train/checks.h"
 #include "train/fetches.h"
 #include "train/metadata.h"
@@ -106,6 +107,7 @@ static void set_up(tutti_trainer *trainer)
         .optimizer = &trainer->optimizer,
         .feeds = &trainer->feeds.arrays,
         .outputs = &trainer->outputs,
+        .carries = &trainer->options.carries,
         .longest = trainer->feeds.longest,
         .batch = options->batch,
         .micro_batch = options->micro_batch,
@@ -207,6 +209,8 @@ static tutti_status plan_training(tutti_trainer *trainer, tutti_tensor output, c
     TRY(membership_open(&trainer->members, trainer->count));
     TRY(trainer_read_objective(trainer, output, training));
     TRY(read_options(trainer, training));
+    TRY(carried_read(trainer, training));
+    carried_choose_device(trainer);
     if (trainer->network->trainers == 1) TRY(network_layout(trainer->network)); /* threads of others read it */
     trainer->optimizer.uses = trainer_count_uses(trainer);
     if (!trainer->optimizer.uses) return TUTTI_NO_MEMORY;
@@ -481,7 +485,8 @@ static tutti_status infer(tutti_trainer *trainer, const tutti_feed *feeds, int f
     struct metric_totals totals = { 0 };
     struct arrays arrays;
     struct fetched fetched;
-    tutti_status status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
+    tutti_status status = carried_check(trainer, samples);
+    if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
     if (status != TUTTI_OK) return status;
     trainer->last.outputs.wanted = 0;
     status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,

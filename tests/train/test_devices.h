@@ -8,6 +8,7 @@
 
 Suite *suite_attention_drops(void);
 Suite *suite_between(void);
+Suite *suite_carried(void);
 Suite *suite_schedules(void);
 Suite *suite_rebalance(void);
 Suite *suite_feeds(void);
