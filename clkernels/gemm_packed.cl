@@ -137,24 +137,30 @@ INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, in
         = MASKED(LOCAL_LOAD(j, edge + i * NR), c[i][j]);
 }
 
+/* sums = the sums of the k numbers in each column of SUM_VECTORS vectors, the first of which begin at `from`. */
+#define SUM_VECTORS 4   /* whole cache lines next to each other, since each row of A is in another page */
+INLINE void sum_vectors(global const float *from, int lda, int k, int vectors, global float *sums)
+{
+    VF sum[SUM_VECTORS], error[SUM_VECTORS];
+    UNROLL for (int j = 0; j < SUM_VECTORS; j++) sum[j] = error[j] = (VF)(0.0f);
+    for (int l = 0; l < k;) {
+        const int stop = min(l + SUM_BLOCK, k);
+        VF block[SUM_VECTORS];
+        UNROLL for (int j = 0; j < SUM_VECTORS; j++) block[j] = (VF)(0.0f);
+        for (; l < stop; l++) UNROLL for (int j = 0; j < SUM_VECTORS; j++)
+            if (j < vectors) block[j] += VLOAD(j, from + (size_t)l * lda);
+        UNROLL for (int j = 0; j < SUM_VECTORS; j++) SUM_ADD(VF, sum[j], error[j], block[j]);
+    }
+    UNROLL for (int j = 0; j < SUM_VECTORS; j++)
+        if (j < vectors) VSTORE(sum[j], j, sums);
+}
+
 /* sums[i] = the sum of the k numbers in column i of the stored A, from i0 to i_end. */
 INLINE void sum_columns(global const float *A, int lda, int k, int i0, int i_end, global float *sums)
 {
     int i = i0;
-    for (; i + V <= i_end; i += V) {
-        VF sum = 0.0f, error = 0.0f;
-        for (int l = 0; l < k;) {
-            const int stop = min(l + 2 * SUM_BLOCK, k);
-            VF even = 0.0f, odd = 0.0f;
-            for (; l + 2 <= stop; l += 2) {
-                even += VLOAD(0, A + (size_t)l * lda + i);
-                odd += VLOAD(0, A + (size_t)(l + 1) * lda + i);
-            }
-            for (; l < stop; l++) even += VLOAD(0, A + (size_t)l * lda + i);
-            SUM_ADD(VF, sum, error, even + odd);
-        }
-        VSTORE(sum, 0, sums + i);
-    }
+    for (; i + SUM_VECTORS * V <= i_end; i += SUM_VECTORS * V) sum_vectors(A + i, lda, k, SUM_VECTORS, sums + i);
+    for (; i + V <= i_end; i += V) sum_vectors(A + i, lda, k, 1, sums + i);
     for (; i < i_end; i++) sums[i] = sum_of(A + i, k, lda);
 }
 

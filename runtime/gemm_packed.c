@@ -4,24 +4,27 @@
 #include "base/numbers.h"
 #include "runtime/gemm_implementations.h"
 
-/* Rows and vectors of a register tile, and how much slower than the best one its inner loop is. */
+/* Rows and vectors of a register tile, and how much slower than the best one its loop is: where rows of A are read in
+ * place, and where a transposed A is packed. */
 struct tile {
     int rows, vectors;
-    double slowness;
+    double in_place, packed;
 };
 /* Which tiles fit depends on the number of vector registers: 32 where vectors are of 16 floats. Narrower ones are taken
  * to have 16, as AVX2 and SSE have. */
-static const struct tile wide_tiles[] = { { 12, 2, 1 }, { 6, 4, 1.02 }, { 8, 3, 1 }, { 8, 2, 1.06 }, { 12, 1, 1.15 } };
-static const struct tile narrow_tiles[] = { { 6, 2, 1 }, { 4, 3, 1 }, { 4, 2, 1.1 }, { 8, 1, 1.15 } };
+static const struct tile wide_tiles[] = { { 6, 4, 1, 1.05 }, { 8, 3, 1.02, 1 }, { 12, 2, 1.03, 1.08 },
+    { 8, 2, 1.05, 1.08 }, { 12, 1, 1.18, 1.22 } };
+static const struct tile narrow_tiles[] = { { 6, 2, 1, 1 }, { 4, 3, 1, 1 }, { 4, 2, 1.1, 1.1 }, { 8, 1, 1.15, 1.15 } };
 
 enum {
     DEPTH = 800, /* rows of B packed at a time: more reads and writes C less often, until the panel leaves the cache */
-    DEPTH_LEAST = 64,    /* below that, packing is not worth it */
-    BLOCK = 1 << 18,     /* floats of a task's block of A: it is to stay in the second-level cache */
-    ROWS_LEAST = 4,      /* tiles of rows per task, where rows are divided among tasks at all */
-    PACKING = 10,        /* packing a column of B costs as much as this many rows of the product, */
-    PACKING_ACROSS = 20, /* as this many if it is transposed, */
-    PACKING_ROWS = 10,   /* and packing a row of A as this many columns */
+    DEPTH_LEAST = 64,     /* below that, packing is not worth it */
+    BLOCK = 1 << 18,      /* floats of a task's block of A: it is to stay in the second-level cache, */
+    BLOCK_MOST = 1 << 19, /* which local memory is part of: larger where that is larger */
+    ROWS_LEAST = 4,       /* tiles of rows per task, where rows are divided among tasks at all */
+    PACKING = 10,         /* packing a column of B costs as much as this many rows of the product, */
+    PACKING_ACROSS = 20,  /* as this many if it is transposed, */
+    PACKING_ROWS = 10,    /* and packing a row of A as this many columns */
     TASKS_PER_UNIT = 4,
     CHAIN = 128,        /* steps between additions to the sum of a long product, for some percent of the time */
     SPLIT = 16 * DEPTH, /* steps of a part of the sum, at most */
@@ -71,6 +74,12 @@ static double cost_of(
     return (rounds + IDLE) * task;
 }
 
+static int64_t block_of(const struct capabilities *can)
+{
+    const int64_t local = (int64_t)(can->local_bytes / sizeof(float));
+    return local < BLOCK ? BLOCK : local < BLOCK_MOST ? local : BLOCK_MOST;
+}
+
 static int tiles_of(const struct capabilities *can, const struct tile **tiles)
 {
     const bool wide = can->vector_width >= 16;
@@ -97,12 +106,13 @@ static struct gemm_design choose(const struct gemm *gemm, const struct capabilit
                 .rows = divide_up(strips, parts) * tiles[t].rows };
             if (!set_depth(gemm, can, &choice)) continue;
             if (parts > 1 && tried > 0 && choice.rows < (int64_t)ROWS_LEAST * tiles[t].rows) break;
-            if (choice.rows * choice.depth > BLOCK && parts < strips) continue;
+            if (choice.rows * choice.depth > block_of(can) && parts < strips) continue;
             tried++;
             for (int each = 1; each <= TASKS_PER_UNIT; each++) {
                 const int64_t across = divide_up(each * units, parts * gemm->batch * choice.splits);
                 choice.columns = divide_up(panels, across < panels ? across : panels) * wide_of;
-                const double cost = cost_of(gemm, can, &choice, tiles[t].slowness);
+                const double cost =
+                    cost_of(gemm, can, &choice, gemm->transpose_a ? tiles[t].packed : tiles[t].in_place);
                 if (best_cost != 0 && cost >= best_cost) continue;
                 best_cost = cost;
                 best = choice;
