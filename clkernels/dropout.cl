@@ -18,7 +18,17 @@
 
 #if VECTORS
 #include "vector.h"
-PHILOX(philox, VU)
+#if V == 16
+#define HALF ulong8
+#define HALF_NUMBERS (HALF)(0, 2, 4, 6, 8, 10, 12, 14)
+#elif V == 8
+#define HALF ulong4
+#define HALF_NUMBERS (HALF)(0, 2, 4, 6)
+#else
+#define HALF ulong2
+#define HALF_NUMBERS (HALF)(0, 2)
+#endif
+PHILOX_HALF(philox, HALF)
 
 TASK void dropout_vectors(DROPOUT_ARGUMENTS(PARAMETER) TASK_ARGUMENTS(PARAMETER))
 {
@@ -27,18 +37,20 @@ TASK void dropout_vectors(DROPOUT_ARGUMENTS(PARAMETER) TASK_ARGUMENTS(PARAMETER)
         const ulong chunk = begin / 64 + get_group_id(0) * each + part; /* of 64 positions */
         for (int lane = 0; lane < 16; lane += V) {
             const ulong block = chunk * 16 + lane; /* its lower word cannot overflow within a chunk */
-            VU numbers[4];
-            philox(KEY_LOW, KEY_HIGH, (VU)((uint)block) + LANE_NUMBERS(VU), (VU)((uint)(block >> 32)),
-                (VU)(constants->step_low), (VU)(stream), numbers);
+            HALF even[4] = { (HALF)(block) + HALF_NUMBERS, (HALF)(block >> 32), (HALF)(constants->step_low), (HALF)(stream) };
+            HALF odd[4] = { even[0] + 1, even[1], even[2], even[3] };
+            philox(KEY_LOW, KEY_HIGH, even);
+            philox(KEY_LOW, KEY_HIGH, odd);
             UNROLL for (int word = 0; word < 4; word++)
             {
+                const VU numbers = CONCATENATE(as_, VU)((even[word] & 0xFFFFFFFFul) | odd[word] << 32);
                 const long at = (long)(chunk * 64 + 16 * word + lane - begin);
                 if (at >= 0 && at + V <= total) {
                     const VF v = VLOAD(0, x + at) * scale;
-                    VSTORE(select((VF)(0.0f), v, numbers[word] >= threshold), 0, y + at);
+                    VSTORE(select((VF)(0.0f), v, numbers >= threshold), 0, y + at);
                 } else {
                     uint number[V];
-                    CONCATENATE(vstore, V)(numbers[word], 0, number);
+                    CONCATENATE(vstore, V)(numbers, 0, number);
                     for (int i = 0; i < V; i++)
                         if (at + i >= 0 && at + i < total) y[at + i] = number[i] >= threshold ? x[at + i] * scale : 0.0f;
                 }

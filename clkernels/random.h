@@ -18,3 +18,20 @@
         out[2] = c2;                                                                                                   \
         out[3] = c3;                                                                                                   \
     }
+
+/* The same for vectors of CPUs, which multiply the 32-bit numbers of every second lane into 64-bit ones: even and odd
+ * blocks are computed apart, each in the lower half of a 64-bit lane. What upper halves hold is never read. W: a vector
+ * of ulong. c: the counter, then the result. */
+#define PHILOX_HALF(name, W)                                                                                           \
+    INLINE void name(uint k0, uint k1, W c[4])                                                                         \
+    {                                                                                                                  \
+        for (int round = 0; round < 10; round++) {                                                                     \
+            const W p0 = (c[0] & 0xFFFFFFFFul) * 0xD2511F53ul, p1 = (c[2] & 0xFFFFFFFFul) * 0xCD9E8D57ul;              \
+            c[0] = (p1 >> 32) ^ c[1] ^ (W)(k0);                                                                        \
+            c[1] = p1;                                                                                                 \
+            c[2] = (p0 >> 32) ^ c[3] ^ (W)(k1);                                                                        \
+            c[3] = p0;                                                                                                 \
+            k0 += 0x9E3779B9u;                                                                                         \
+            k1 += 0xBB67AE85u;                                                                                         \
+        }                                                                                                              \
+    }
