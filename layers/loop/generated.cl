@@ -74,7 +74,7 @@ WIDTHS(FUNCTIONS_OF)
     }
 #define FUNCTIONS(NAME, T, TI, AS_T, TO_TI)                                                                            \
     EXPONENTIAL_OF_ANY(NAME##_any_exp, T, TI, AS_T, TO_TI)                                                             \
-    ERF(NAME##_erf, T, NAME##_any_exp)                                                                                 \
+    ERF(NAME##_erf, T, NAME##_exp)                                                                                     \
     TANH(NAME##_tanh, T, NAME##_any_exp)                                                                               \
     SIGMOID(NAME##_sigmoid, T, NAME##_any_exp)
 FUNCTIONS(scalar, float, int, as_float, convert_int)
