@@ -73,7 +73,7 @@ START_TEST(newest_are_on_the_host_a_device_or_lost)
     parameters_lose(store, one);
     ck_assert(!parameters_holder(store) && store->version > version);
     ck_assert(store->frozen_version == frozen_version); /* the others have the frozen ones */
-    parameters_fetched(store);                        /* there is nothing to fetch */
+    parameters_fetched(store);                          /* there is nothing to fetch */
     ck_assert(parameters_claim(store));
     ck_assert(!parameters_claim(store)); /* once */
     parameters_commit(store, NULL, false);
