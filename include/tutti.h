@@ -45,9 +45,9 @@
  *
  * Threads
  *   A process may open several runtimes. Several threads may create, use and free networks and trainers of one runtime
- *   at the same time. Only one thread at a time may use a network and the trainers made from it; tutti_cancel() is the
- *   exception: any thread may call it. To infer in one thread while another one trains, the inferring thread needs a
- *   trainer with tutti_training.parameters_of.
+ *   at the same time. Only one thread at a time may use a network and the trainers made from it, with two exceptions.
+ *   Any thread may call tutti_cancel(). While one thread trains, another one may infer and evaluate with a trainer that
+ *   has tutti_training.parameters_of.
  *   Call tutti_close() after all other uses of the runtime.
  *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call; tutti_source.read and
  *   batch_length, log() and tutti_training.building run in threads of the library and must not use the trainer or its
@@ -426,9 +426,9 @@ typedef enum tutti_precision {
     TUTTI_FP16
 } tutti_precision;
 
-/* State that stays on the device between calls of tutti_infer(): each call reads as `input` what the call before
- * computed as `output`, for each sample, without a copy through the host; the first one reads zeros. Caches of keys and
- * values, states of recurrent layers (tutti_sequences.h). */
+/* State that stays on the device between calls of tutti_infer(), such as caches of keys and values or the states of
+ * recurrent layers (tutti_sequences.h). The `output` of a call is the `input` of the next call, for each sample; the
+ * first call reads zeros. */
 typedef struct tutti_carry {
     tutti_tensor output; /* one of the trainer's outputs */
     tutti_tensor input;  /* of float32, with the output's shape, which has no TUTTI_SEQUENCE */
@@ -466,10 +466,10 @@ typedef struct tutti_training {
     void (*building)(void *user, int built, int total);
     void *building_user; /* first argument of building() */
     tutti_sharing sharing;
-    /* Watchdog: seconds after which a device is lost if it has not finished its part of a step, or its plans.
-     * 0: the step limit is max(60 s, 20 x the slowest step), and none before a device's second step has ended; the
-     * build limit is 30 min. The build limit also holds for a device's first step, evaluation and inference, and where
-     * there is no step limit. A single device is watched only if step_limit_s is not 0 or ranks sum gradients. */
+    /* Watchdog: seconds after which a device is lost if it has not finished its part of a step (step_limit_s) or its
+     * plans (build_limit_s; 0: 30 min). The build limit also holds for a device's first step, first evaluation and
+     * first inference. step_limit_s 0: max(60 s, 20 x the slowest step); until a device's second step has ended, the
+     * build limit. A single device is watched only if step_limit_s is not 0 or ranks sum gradients. */
     double step_limit_s, build_limit_s;
     /* The ranks (tutti_hosts.h). NULL: this process trains alone. Else all ranks must call tutti_compile(), and `hosts`
      * must outlive the trainer.
@@ -519,19 +519,19 @@ typedef struct tutti_training {
      * step then computes them. */
     const tutti_tensor *gradient_inputs;
     int gradient_input_count;
-    /* Another trainer of this network: this one has no parameters of its own, and each tutti_infer() and
-     * tutti_evaluate() reads the newest of that one, with its averages (ema_decay), as its own tutti_infer() does.
-     * Batch, shares, precision and outputs may differ. Calls that train, or change or load parameters, fail with
-     * TUTTI_INVALID; a loss serves evaluations. `hosts` must be NULL. Either may be freed first: where that one is,
-     * calls of this one that need parameters fail with TUTTI_INVALID. Another thread may call tutti_infer() and
-     * tutti_evaluate() of this one while that one trains; a step and such a call wait for each other. NULL: parameters
-     * of its own. */
+    /* Another trainer of this network, the owner. This trainer, the reader, has no parameters: tutti_infer() and
+     * tutti_evaluate() read the owner's newest ones, or their EMA (ema_decay). Batch, shares, precision and outputs may
+     * differ. The reader may have a loss, for evaluations; calls that train, or that change or load parameters, fail
+     * with TUTTI_INVALID. `hosts` must be NULL. One thread may train while another one calls tutti_infer() and
+     * tutti_evaluate() of the reader: a step and such a call wait for each other. Either trainer may be freed first;
+     * after the owner, the reader's calls that need parameters fail with TUTTI_INVALID. NULL: this trainer has
+     * parameters of its own. */
     tutti_trainer *parameters_of;
-    /* State that this trainer carries from one tutti_infer() to the next. Inputs of it are not fed. Only without a
-     * loss; with parameters_of, it infers while another trainer trains. One device infers, the one with the largest
-     * share, the first of equal ones; all calls have the same number of samples, at most `batch`, until
-     * tutti_reset_carried(). A call that fails leaves the state as it was. If the device is lost, calls fail with
-     * TUTTI_DEVICE_LOST until then. */
+    /* State that this trainer carries from one tutti_infer() to the next; its inputs are not fed. The trainer must have
+     * no loss; with parameters_of it infers while another trainer trains. The device with the largest share computes
+     * all samples, the first of equal ones. All calls have the same number of samples, at most `batch`, until
+     * tutti_reset_carried(). A call that fails leaves the state as it was. If that device is lost, calls fail with
+     * TUTTI_DEVICE_LOST until tutti_reset_carried(). */
     const tutti_carry *carries;
     int carry_count;
 } tutti_training;
@@ -621,7 +621,7 @@ typedef struct tutti_buffer {
     tutti_dtype dtype; /* of the input; int32 for one that was added with TUTTI_DTYPE_I64 */
     void *data;        /* [count][shape of a sample] */
     size_t bytes;      /* of one sample */
-    int64_t length;    /* that TUTTI_SEQUENCE stands for in this shape; 0: the network has no such inputs */
+    int64_t length;    /* of the batch's sequences, for all inputs; 0: no input has TUTTI_SEQUENCE in its shape */
 } tutti_buffer;
 /* A source of samples that need not be in memory. */
 typedef struct tutti_source {
@@ -641,15 +641,16 @@ typedef struct tutti_source {
     /* Returns the length of sequences of a batch with these samples, from 1 to `length`: that of its longest sample, or
      * a larger one. read() then gets buffers of this length, and pads shorter samples. Losses count the padding unless
      * its labels are negative or weights exclude it. A source that runs on several ranks is asked for the whole batch
-     * on each of them. It returns the same each time that it is asked in an epoch, or a training that is resumed has
-     * another result. It is called as read() is, with `buckets` also by the thread of the call. NULL: all batches have
-     * `length`. */
+     * on each of them. It must return the same length for the same samples throughout an epoch; otherwise a resumed
+     * training has another result. The thread that calls read() calls it; with `buckets`, so does the caller's thread,
+     * when an epoch or an evaluation begins. NULL: all batches have `length`. */
     int64_t (*batch_length)(void *user, const int64_t *indices, int64_t count);
     /* With batch_length: divides the samples by their lengths, which batch_length() returns for one sample, into so
-     * many ranges with about as many samples each, at most 64. A batch has samples of one range where that is possible,
-     * and the largest length of its range. So little is padded, and batches have at most so many lengths: devices keep
-     * eight plans (tutti_training.sequence). Which samples are together, and the order of the batches, is random in
-     * each epoch; without shuffling, shorter samples come first. 0: the order does not depend on lengths. */
+     * many ranges with about as many samples each, at most 64. A batch has samples of one range; at a border of ranges
+     * it has samples of several. Its length is the largest one of the range of its longest sample. So little is padded,
+     * and batches have at most so many lengths: devices keep eight plans (tutti_training.sequence). Which samples are
+     * together, and the order of the batches, is random in each epoch; without shuffling, shorter samples come first.
+     * 0: the order does not depend on lengths. */
     int buckets;
 } tutti_source;
 
@@ -726,8 +727,8 @@ typedef struct tutti_fitting {
      * trainings that unfreeze parameters on the way (tutti_finetune.h). */
     int64_t pause_after;
     /* Of tutti_fit(): the length of sequences of each sample, from 1 to that of the arrays. Each batch has the length
-     * of its longest sample, and what the arrays have after it is not read. NULL: the length of the arrays. Other
-     * sources have tutti_source.batch_length. */
+     * of its longest sample, or with `buckets` the largest length of a range; what the arrays have after it is not
+     * read. NULL: the length of the arrays. Other sources have tutti_source.batch_length. */
     const int64_t *lengths;
     int buckets; /* with `lengths`: as tutti_source.buckets */
 } tutti_fitting;

@@ -46,7 +46,8 @@ typedef struct tutti_attention_options {
     tutti_tensor *scores;                      /* written; NULL: not wanted */
     tutti_attention_stage scores_stage;        /* which ones */
     /* At least 0, below 1. In training, probabilities become 0 with this probability, and the others are divided by
-     * 1 - dropout, as by tutti_dropout(), before they weigh v. `scores` are those before. */
+     * 1 - dropout, as by tutti_dropout(), before they weigh v. `scores` are from before
+     * the dropout. */
     float dropout;
 } tutti_attention_options;
 /* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
@@ -95,14 +96,14 @@ TUTTI_API tutti_tensor tutti_gru(
 TUTTI_API tutti_tensor tutti_rnn(
     tutti_network *network, tutti_tensor x, int64_t hidden, const tutti_recurrent_options *options);
 
-/* The state that a trainer carries from one tutti_infer() to the next (tutti_training.carries), as one for each sample.
- *
- * tutti_reset_carried(): it is zeros, and the next call may have another number of samples. If the device that had it
- * is lost, another one takes over. Errors: TUTTI_INVALID if nothing is carried; TUTTI_DEVICE_LOST. tutti_set_carried(),
- * tutti_get_carried(): write and read what `input` is in the next call: [samples][shape of a sample]. If the state has
- * not begun, the other inputs' begins as zeros. Errors: TUTTI_INVALID for another number of samples, a tensor that is
- * not an input of the state, and to be read if it has not begun; TUTTI_DEVICE_LOST. */
+/* Sets the state that the trainer carries (tutti_training.carries) to zeros. The next call may have another number of
+ * samples. If the device with the state is lost, another one takes over. Errors: TUTTI_INVALID if the trainer carries
+ * nothing; TUTTI_DEVICE_LOST if no device is left. */
 TUTTI_API tutti_status tutti_reset_carried(tutti_trainer *trainer);
+/* Write and read the state that the next call reads as `input`: [samples][shape of a sample]. If the state has not
+ * begun, writing one input sets the others to zeros. Errors: TUTTI_INVALID if the state is of another number of
+ * samples, `samples` is above the batch, or `input` is not in `carries`; for reading, also if the state has not begun;
+ * TUTTI_DEVICE_LOST. */
 TUTTI_API tutti_status tutti_set_carried(
     tutti_trainer *trainer, tutti_tensor input, const float *values, int64_t samples);
 TUTTI_API tutti_status tutti_get_carried(tutti_trainer *trainer, tutti_tensor input, float *values, int64_t samples);

@@ -53,7 +53,8 @@ typedef enum tutti_view_kind {
     TUTTI_VIEW_STATE,     /* one of the optimizer's states */
     TUTTI_VIEW_OUTPUT,    /* an output that tutti_infer_keep() has computed */
 } tutti_view_kind;
-/* The trainer's own numbers, on the host: a program reads and writes them in place, without a copy of its own. */
+/* The trainer's own numbers, on the host: a program reads and writes them in place, without a copy of its own; outputs
+ * it only reads. */
 typedef struct tutti_view {
     size_t size;                  /* sizeof(tutti_view); set it before the call */
     const tutti_trainer *trainer; /* whose numbers they are */
@@ -65,7 +66,7 @@ typedef struct tutti_view {
     /* Counts changes of all parameters and states: unless it has grown, they are the same. It does not count changes of
      * gradients. */
     uint64_t generation;
-    uint64_t number; /* of this opening, by which tutti_view_close() knows it; from 1 */
+    uint64_t number; /* from 1; identifies the view for tutti_view_close(): copies have the same number */
 } tutti_view;
 /* Open a view: of a parameter, of its gradient, or of a state by its name (tutti_state_name). If a device has newer
  * numbers, they are copied to the host first. Until the view is closed, every call that computes, saves or loads with
@@ -78,14 +79,14 @@ TUTTI_API tutti_status tutti_view_state(tutti_trainer *trainer, const char *name
  * computes something else, as training, evaluation, inference and profiles do. */
 TUTTI_API tutti_status tutti_infer_keep(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count,
     int64_t samples, const tutti_tensor *outputs, int output_count);
-/* Opens a view of such an output. Where one device has computed all samples at once and shares the host's memory, the
- * view shows the device's memory, without a copy; else the trainer's copy. It is to be read: what is written to it is
- * lost. While it is open, calls are refused as for other views. Errors: TUTTI_INVALID if the output is not kept;
- * TUTTI_DEVICE_LOST. */
+/* Opens a view of such an output. If the trainer has one device, which shares the host's memory and has computed all
+ * samples at once, the view shows the device's memory, without a copy. Otherwise, and with step_limit_s or ranks that
+ * sum gradients, it shows a copy of the trainer's. It is to be read: what is written to it is lost. While it is open,
+ * calls are refused as for other views. Errors: TUTTI_INVALID if the output is not kept; TUTTI_DEVICE_LOST. */
 TUTTI_API tutti_status tutti_view_output(tutti_trainer *trainer, tutti_tensor output, tutti_view *view);
 /* Closes a view, whose values must not be used any more. `changed`: the program has written to them; with several
- * ranks, all write the same. Freeing the trainer closes all. Errors: TUTTI_INVALID if it is not a view of this trainer
- * that is open: also if it was closed, itself or a copy of it. */
+ * ranks, all write the same. Freeing the trainer closes all. Errors: TUTTI_INVALID if it is not an open view of this
+ * trainer. Closing a view also closes its copies. */
 TUTTI_API tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed);
 
 /* How far a training has come. */

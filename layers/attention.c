@@ -108,7 +108,8 @@ static int counted(const struct append_context *c, int64_t size, bool from_end)
     return made;
 }
 
-/* Returns the distances as a value, with those terms that each sample has of its own: `counts`, or NO_VALUE. */
+/* Returns distances() as a value, also for sequences of any length. counts: each sample's number of keys, so that its
+ * last query is at its last key; or NO_VALUE. */
 static int distance_of(const struct attention *a, int counts)
 {
     const struct append_context *c = a->c;

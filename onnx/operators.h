@@ -46,15 +46,16 @@ bool batch_axis_equal(const struct batch_axis *a, const struct batch_axis *b);
  * file's samples if these parts are alike. */
 tutti_status node_drop_axis(
     const struct onnx_node *node, size_t position, int axis, int64_t rows, struct operand *operand);
-/* Brings an operand that is broadcast to a result with this batch axis and `rank` axes in the file, of which it may
- * have fewer, to the result's samples. An operand with a batch must have it along the same axis. */
+/* Prepares an operand that is broadcast to a result. rank, *batch_axis: the result's axes in the file, and which is the
+ * batch. An operand without a batch must have size 1 or equal parts along that axis, and keeps one of them. One with a
+ * batch must have it along the same axis. */
 tutti_status node_align(const struct onnx_node *node, size_t position, int rank, const struct batch_axis *batch_axis,
     struct operand *operand);
 /* Refuses a parameter that has `size` parts along an axis that is the batch: they train apart, even if they are equal.
  * Where the file does not tell parameters from constants, a warning says that they are one. */
 tutti_status node_check_equal_parts(const struct onnx_node *node, size_t position, int axis, int64_t size);
-/* Makes the first axis of an array the batch if the array has the same part for each of the file's samples along it, as
- * initial states of cells have that are unrolled into Gemm and Split. Other operands stay as they are. */
+/* Makes the first axis of a known array the batch, if the array has an equal part there for each of the file's samples.
+ * Example: the initial state of a cell that is unrolled into Gemm and Split. Other operands stay as they are. */
 tutti_status node_equal_parts_as_batch(const struct onnx_node *node, size_t position, struct operand *operand);
 /* If only its size suggested that the first axis of an input is the batch: reads the input as a value without a
  * batch. False: the batch is certain, or there is none. */

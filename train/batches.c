@@ -195,8 +195,8 @@ static void *read_all(void *argument)
     return NULL;
 }
 
-/* Sets the order of the epoch. Without shuffling, what lies before `position` or from `end` on belongs to other ranks.
- */
+/* Sets the order of the epoch. In an evaluation (leaves_out), samples before `position` and from `end` on are other
+ * ranks' and stay in their places. */
 static tutti_status set_order(struct batches *batches)
 {
     tutti_status status = TUTTI_OK;

@@ -1,4 +1,4 @@
-/* Batches of samples with similar lengths of sequences. */
+/* Length buckets: batches of samples with similar lengths of sequences. */
 #ifndef TRAIN_BUCKETS_H
 #define TRAIN_BUCKETS_H
 

@@ -6,9 +6,9 @@
 
 /* Reads tutti_training.carries, after the outputs and the feeds. */
 tutti_status carried_read(tutti_trainer *trainer, const tutti_training *training);
-/* Leaves the largest share alone, whose device has the state. Does nothing if nothing is carried. */
+/* Makes the largest share 1 and the others 0: its device has the state. Does nothing if nothing is carried. */
 void carried_choose_device(tutti_trainer *trainer);
-/* Checks that the state is there, and of so many samples, before an inference. */
+/* Checks `samples` before an inference: as many as the state has, if it has begun, and at most the batch. */
 tutti_status carried_check(const tutti_trainer *trainer, int64_t samples);
 
 #endif

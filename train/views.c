@@ -1,4 +1,4 @@
-/* Parameters, gradients, states and outputs in place: see tutti_view in include/tutti_steps.h. */
+/* Views of parameters, gradients, states and outputs: see tutti_view in include/tutti_steps.h. */
 #include "train/views.h"
 
 #include "base/memory.h"

@@ -90,7 +90,7 @@ def test_of(trainer, given):
 
 
 def set_lengths(given, lengths, buckets, name):
-    """Says how long the sequences of each sample are, which cuts batches to their longest one."""
+    """Gives the lengths of the samples' sequences: batches are cut to their longest sample, or to their bucket's largest length."""
     if lengths is None:
         return
     if not isinstance(given, (Feeds, Source)):

@@ -60,7 +60,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """SGD(learning_rate, weight_decay=0, momentum=0, nesterov=False)"""
+    """SGD(learning_rate=0.01, weight_decay=0, momentum=0, nesterov=False)"""
     rule, allowed = lib.TUTTI_SGD, ("momentum", "nesterov")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[Momentum]) -> None:
@@ -68,7 +68,7 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam(learning_rate, weight_decay=0, beta1=0, beta2=0, epsilon=0, amsgrad=False)"""
+    """Adam(learning_rate=0.001, weight_decay=0, beta1=0.9, beta2=0.999, epsilon=1e-8, amsgrad=False)"""
     rule, allowed = lib.TUTTI_ADAM, ("beta1", "beta2", "epsilon", "amsgrad")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[AmsGrad]) -> None:
@@ -76,7 +76,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Optimizer):
-    """AdamW(learning_rate, weight_decay=0, beta1=0, beta2=0, epsilon=0, amsgrad=False)"""
+    """AdamW(learning_rate=0.001, weight_decay=0, beta1=0.9, beta2=0.999, epsilon=1e-8, amsgrad=False)"""
     rule, allowed = lib.TUTTI_ADAMW, ("beta1", "beta2", "epsilon", "amsgrad")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[AmsGrad]) -> None:
@@ -84,7 +84,7 @@ class AdamW(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """RMSprop(learning_rate, weight_decay=0, beta2=0, epsilon=0, momentum=0, centered=False)"""
+    """RMSprop(learning_rate=0.01, weight_decay=0, beta2=0.99, epsilon=1e-8, momentum=0, centered=False)"""
     rule, allowed = lib.TUTTI_RMSPROP, ("beta2", "epsilon", "momentum", "centered")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[SquareMean]) -> None:
@@ -92,7 +92,7 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Adagrad(learning_rate, weight_decay=0, epsilon=0)"""
+    """Adagrad(learning_rate=0.01, weight_decay=0, epsilon=1e-10)"""
     rule, allowed = lib.TUTTI_ADAGRAD, ("epsilon",)
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[Epsilon]) -> None:
@@ -100,7 +100,7 @@ class Adagrad(Optimizer):
 
 
 class NAdam(Optimizer):
-    """NAdam(learning_rate, weight_decay=0, beta1=0, beta2=0, epsilon=0)"""
+    """NAdam(learning_rate=0.002, weight_decay=0, beta1=0.9, beta2=0.999, epsilon=1e-8)"""
     rule, allowed = lib.TUTTI_NADAM, ("beta1", "beta2", "epsilon")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[Moments]) -> None:
@@ -108,7 +108,7 @@ class NAdam(Optimizer):
 
 
 class Lion(Optimizer):
-    """Lion(learning_rate, weight_decay=0, beta1=0, beta2=0)"""
+    """Lion(learning_rate=0.0001, weight_decay=0, beta1=0.9, beta2=0.99)"""
     rule, allowed = lib.TUTTI_LION, ("beta1", "beta2")
 
     def __init__(self, learning_rate: float | None = None, **options: Unpack[Betas]) -> None:

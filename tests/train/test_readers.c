@@ -20,7 +20,7 @@ static tutti_trainer *reader_of(const struct session *session, const tutti_train
     return tutti_compile(session->network, (tutti_tensor) { session->trainer->objective.outputs[0] }, &training);
 }
 
-/* Both infer the same, in either order, as the owner's averages are swapped for that. */
+/* Both infer the same, in either order, although the parameters and their EMA are swapped for it. */
 static void same_outputs(const struct session *owner, tutti_trainer *reader, bool reader_first)
 {
     static float wanted[SAMPLES * CLASSES], found[SAMPLES * CLASSES];
