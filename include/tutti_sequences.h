@@ -46,8 +46,8 @@ typedef struct tutti_attention_options {
     tutti_tensor *scores;                      /* written; NULL: not wanted */
     tutti_attention_stage scores_stage;        /* which ones */
     /* At least 0, below 1. In training, probabilities become 0 with this probability, and the others are divided by
-     * 1 - dropout, as by tutti_dropout(), before they weigh v. `scores` are from before
-     * the dropout. */
+     * 1 - dropout, as by tutti_dropout(), before they weigh v. `scores` are taken before the
+     * dropout. */
     float dropout;
 } tutti_attention_options;
 /* softmax(q k^T * scale + mask) v for each head: scaled dot-product attention (Vaswani et al. 2017), as ONNX's
