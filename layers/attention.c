@@ -171,7 +171,9 @@ static int seen_by_position(const struct attention *a)
     if (!windows && !o->key_counts) return NO_VALUE;
     if ((a->length < 1 && a->length != TUTTI_SEQUENCE) || (a->keys < 1 && a->keys != TUTTI_SEQUENCE))
         return append_fail(c,
-            fail(TUTTI_UNSUPPORTED, "attention: the samples of a batch are an axis: masks by position need a number"));
+            fail(TUTTI_UNSUPPORTED,
+                "attention: the batch is the axis of queries or keys: causal, windows and key_counts "
+                "need a length that is a number or TUTTI_SEQUENCE"));
     const int counts = o->key_counts ? key_counts(a) : NO_VALUE;
     if (c->graph->status != TUTTI_OK) return NO_VALUE;
     const int seen = windows ? in_window(a, distance_of(a, counts)) : NO_VALUE;

@@ -299,7 +299,8 @@ tutti_status node_align(
                                                     : node_refuse("the batch is another axis of input %zu", position);
     if (!batch_has_axis(batch_axis) || axis < 0 || axis >= x->shape.rank) return TUTTI_OK;
     if (batch_axis->outer == 1) return node_drop_axis(node, position, axis, batch_axis->rows_per_sample, x);
-    return x->shape.sizes[axis] == 1 ? TUTTI_OK : node_refuse("input %zu has a size along the batch", position);
+    return x->shape.sizes[axis] == 1 ? TUTTI_OK
+                                     : node_refuse("input %zu has more than one element along the batch", position);
 }
 
 tutti_status node_match_batch(

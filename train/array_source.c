@@ -70,7 +70,10 @@ static tutti_status check_lengths(const struct array_source *source, int64_t sam
     if (!source->lengths)
         return fail(
             TUTTI_INVALID, "tutti_fitting.buckets is %d, but there are no lengths: set tutti_fitting.lengths", buckets);
-    for (int64_t i = 0; i < samples && longest > 0; i++)
+    if (longest == 0)
+        return fail(
+            TUTTI_INVALID, "tutti_fitting.lengths is set, but no input has TUTTI_SEQUENCE in its shape: leave it out");
+    for (int64_t i = 0; i < samples; i++)
         if (source->lengths[i] < 1 || source->lengths[i] > longest)
             return fail(TUTTI_INVALID,
                 "sample %" PRId64 " has the length %" PRId64 ": it must be from 1 to %" PRId64

@@ -21,7 +21,9 @@ tutti_status buckets_check_source(const struct feed_list *feeds, const tutti_sou
         return fail(TUTTI_INVALID, "the %s data have buckets, but no lengths: set tutti_source.batch_length", what);
     if (source->batch_length && feeds->longest == 0)
         return fail(TUTTI_INVALID,
-            "tutti_source.batch_length of the %s data is set, but no input has TUTTI_SEQUENCE in its shape", what);
+            "tutti_source.batch_length of the %s data is set, but no input has TUTTI_SEQUENCE in its shape: leave out "
+            "batch_length",
+            what);
     return feeds_length(feeds, &length);
 }
 

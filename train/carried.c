@@ -74,8 +74,10 @@ tutti_status carried_read(tutti_trainer *trainer, const tutti_training *training
 {
     tutti_status status = TUTTI_OK;
     if (training->carry_count == 0) return TUTTI_OK;
-    if (training->carry_count < 0 || training->carry_count > PLAN_MAX_FEEDS || !training->carries)
-        FAIL(TUTTI_INVALID, "carry_count is %d: a trainer carries at most as many outputs as it has inputs",
+    if (training->carry_count < 0 || training->carry_count > PLAN_MAX_FEEDS)
+        FAIL(TUTTI_INVALID, "carry_count is %d: it must be from 0 to %d", training->carry_count, PLAN_MAX_FEEDS);
+    if (!training->carries)
+        FAIL(TUTTI_INVALID, "tutti_training.carries is NULL, but carry_count is %d: pass that many pairs",
             training->carry_count);
     if (trainer->options.evaluates)
         FAIL(TUTTI_INVALID,

@@ -145,8 +145,9 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, s
 static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
 {
     if (!trainer || trainer->options.trains) return TUTTI_OK;
-    return fail(
-        TUTTI_INVALID, "this trainer has no loss, or reads another one's parameters, so no training to %s", what);
+    const bool owns = parameters_owner(trainer->store) == trainer;
+    return fail(TUTTI_INVALID, "this trainer %s, so there is no training to %s",
+        owns ? "has no loss" : "reads another one's parameters", what);
 }
 
 /* Begins a call of all ranks that reads or writes files of this name, unless `status` is a failure. */

@@ -242,7 +242,7 @@ static const struct op_schema layers[] = {
             FLAG("mask_is_boolean", attention, mask_is_boolean,
                 "1: the mask is not added; keys where it is 0 are not seen"),
             NUMBER("dropout", attention, dropout, "0",
-                "in training, the probability with which a probability becomes 0, as by dropout")),
+                "in training, the share of probabilities that become 0; the others are divided by 1 - dropout")),
         .layer = attention },
     RECURRENT(lstm, "PyTorch's LSTM of one layer, with batch_first", "4 ", "8 ", ,
         FLAG("input_forget", recurrent, input_forget, "1: the forget gate is 1 less the input gate")),

@@ -83,7 +83,7 @@ WRONG = {
     "validation of one": (ValueError, r"has 1 part: give \(x, y\)", lambda t: t.fit(x, y, validation_data=(x,))),
     "validation of three": (ValueError, r"has 3 parts: give \(x, y\)", lambda t: t.fit(x, y, validation_data=(x, y, y))),
     "validation number": (TypeError, r"validation_data is 0\.2: give \(x, y\)", lambda t: t.fit(x, y, validation_data=0.2)),
-    "targets without a loss": (ValueError, "the trainer no loss of targets: Trainer", lambda t: trainer(None).step(x, y)),
+    "targets without a loss": (ValueError, "the trainer has no loss that reads targets: leave out y, or make it with Trainer", lambda t: trainer(None).step(x, y)),
     "no folder": (OSError, "choose a folder that exists", lambda t: t.save("/no/such/folder/m")),
     "no name": (TypeError, "a name or a path, not None", lambda t: t.save(None)),
     "flag as name": (TypeError, "a name or a path, not True", lambda t: t.fit(x, y, save=True)),

@@ -166,7 +166,7 @@ def paired(ports, x, y=None):
     known = {port.name: port for port in ports}
     for name in given:
         if name not in known and name == "targets":
-            raise ValueError(f'no targets are needed: the network has the inputs {", ".join(known)}, and the trainer no loss of targets: Trainer(net, loss="cross_entropy")')
+            raise ValueError(f'the trainer has no loss that reads targets: leave out y, or make it with Trainer(net, loss="cross_entropy"); the network has the inputs {", ".join(known)}')
         if name not in known:
             raise ValueError(f"there is no input {name!r}: the network takes {', '.join(known)}")
     pairs = [(known[name], known[name].checked(array)) for name, array in given.items()]

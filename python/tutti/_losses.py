@@ -3,11 +3,11 @@
 NAMES = ("cross_entropy", "nll", "mse", "l1", "huber", "bce_with_logits")
 # Compared in lower case, without "_", blanks, and "loss" at the end.
 ALIASES = {"meansquarederror": "mse", "meanabsoluteerror": "l1", "mae": "l1", "smoothl1": "huber", "binarycrossentropywithlogits": "bce_with_logits"}
-LOGITS = 'its input are logits, so leave {} at the network\'s end out'
-INSTEAD = {"categoricalcrossentropy": 'write "cross_entropy": ' + LOGITS.format("softmax") + ", and y are class numbers, y.argmax(1)",
-           "sparsecategoricalcrossentropy": 'write "cross_entropy": ' + LOGITS.format("softmax"),
-           "binarycrossentropy": 'write "bce_with_logits": ' + LOGITS.format("sigmoid"),
-           "bce": 'write "bce_with_logits": ' + LOGITS.format("sigmoid")}
+LOGITS = "and leave out the {} at the network's end: its input is logits"
+INSTEAD = {"categoricalcrossentropy": 'write "cross_entropy" ' + LOGITS.format("softmax") + ", and y are class numbers, y.argmax(1)",
+           "sparsecategoricalcrossentropy": 'write "cross_entropy" ' + LOGITS.format("softmax"),
+           "binarycrossentropy": 'write "bce_with_logits" ' + LOGITS.format("sigmoid"),
+           "bce": 'write "bce_with_logits" ' + LOGITS.format("sigmoid")}
 
 
 def plain(name):

@@ -35,7 +35,7 @@ CLASSES = ("cross_entropy", "nll")
 OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in ("size", "loss_count", "output_count"))]
 # What to write in place of options of other packages.
 INSTEAD = {"metrics": ": fit() and evaluate() give the loss and, of classes, the accuracy; others are computed from predict(), as in callbacks",
-           "lr": ": learning_rate, or optimizer=tutti.SGD(0.1)", "device": ": tutti.use(\"gpu\") before the network is made"}
+           "lr": ": write learning_rate=0.1, or optimizer=tutti.SGD(0.1)", "device": ": call tutti.use(\"gpu\") before you make the network"}
 PREDICTED = 4096     # samples that predict() reads at once where they are not an array
 
 

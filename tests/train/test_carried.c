@@ -283,6 +283,12 @@ START_TEST(wrong_states_are_refused)
             .carries = &(tutti_carry) { model.outputs[0], model.inputs[0] },
             .carry_count = 1 }));
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "carries no state"));
+    ck_assert_ptr_null(
+        tutti_compile(model.network, model.output, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .carry_count = 1 }));
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "carry_count is 1: pass that many pairs"));
+    ck_assert_ptr_null(
+        tutti_compile(model.network, model.output, &(tutti_training) { .loss = TUTTI_LOSS_NONE, .carry_count = -1 }));
+    ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "carry_count is -1: it must be from 0 to"));
     fails_with(step(&model, false, 0, TEXTS, outputs), TUTTI_INVALID, "at most tutti_training.batch, 2");
     fails_with(step(&model, false, 0, 2, outputs), TUTTI_INVALID, "at once");
     ASSERT_OK(step(&model, false, 0, 1, outputs));
