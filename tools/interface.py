@@ -303,6 +303,8 @@ class Reader:
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     output, paths = sys.argv[1], [pathlib.Path(name) for name in sys.argv[2:]]
     reader = Reader()
     try:

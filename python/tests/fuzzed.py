@@ -6,6 +6,7 @@ such a call has built predicts.
 import collections
 import faulthandler
 import inspect
+import os
 import random
 import sys
 
@@ -139,6 +140,7 @@ class Calls:
 
 def main(count=1000, seed=1):
     faulthandler.enable()
+    os.chdir(valid.FOLDER)     # for calls that write files of any name
     calls = Calls(seed)
     for number in range(count):
         calls.call(number)

@@ -14,7 +14,8 @@ from tutti import _options
 TRIES = 600
 SHAPES = [(3, 8, 8), (4,), (5, 6), (), (8,), (6, 6), (3, 8), (2, 3, 4, 5), (5, 6, 2), (8, 8, 2)]
 X, Y = numpy.random.default_rng(1).normal(size=(8, 6)).astype("float32"), numpy.arange(8) % 3
-FOLDER = tempfile.mkdtemp()
+KEPT = tempfile.TemporaryDirectory()     # until the process ends
+FOLDER = KEPT.name
 # What more than a few tries would find.
 KNOWN = {
     "einsum": lambda n: ([n.input(None, (3, 4)), n.input(None, (4, 5))], {"equation": "ij,jk->ik"}),
