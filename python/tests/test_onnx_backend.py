@@ -118,6 +118,26 @@ def test_batches(name):
     assert (len(prepared.programs) == 1) == is_one
 
 
+@pytest.mark.parametrize("names", ([None, None], ["N", "M"]))
+def test_batches_apart(names):
+    """First sizes without a name may differ: x of 3 rows and z of 1."""
+    model = model_of([("Add", "x,z", "y", {})], [("x", FLOAT, [names[0], 4]), ("z", FLOAT, [names[1], 4])], [("y", FLOAT, [None, 4])])
+    x, z = numpy.arange(12, dtype="float32").reshape(3, 4), numpy.full((1, 4), 100, "float32")
+    y, = backend.run_model(model, [x, z])
+    assert numpy.array_equal(y, x + z)
+
+
+def test_numbers_of_samples():
+    """Arrays whose first sizes have one name must agree, and have samples."""
+    model = model_of([("Add", "x,z", "y", {})], [("x", FLOAT, ["N", 4]), ("z", FLOAT, ["N", 4])], [("y", FLOAT, ["N", 4])])
+    prepared = backend.prepare(model)
+    for counts in ((3, 1), (3, 5)):
+        with pytest.raises(tutti.ShapeError, match=f"x {counts[0]}, z {counts[1]}"):
+            prepared.run([numpy.zeros((count, 4), "float32") for count in counts])
+    with pytest.raises(tutti.ShapeError, match='"x" has no samples'):
+        prepared.run([numpy.zeros((0, 4), "float32")] * 2)
+
+
 def test_forms_of_calls(tmp_path):
     """A path and bytes, a node, devices, and wrong calls."""
     model, _ = BATCHES["softmax"]

@@ -110,7 +110,8 @@ def forms_of(inputs):
     short = [one.name for one in inputs if not one.is_float and one.sizes is not None and len(one.sizes) < 2]
     integers = [one.name for one in inputs if not one.is_float]
     batches = {one.batch for one in inputs}
-    found = [Form(False)] if len(batches) == 1 and None not in batches else []
+    is_one = len(batches) == 1 and None not in batches and ("" not in batches or len(inputs) == 1)     # axes without names may differ
+    found = [Form(False)] if is_one else []
     found.append(Form(True))
     found += [Form(True, tuple(known)) for known in (short, integers, integers + floats[1:], integers + floats) if known]
     return list(dict.fromkeys(found))
@@ -135,6 +136,7 @@ class Program:
         for port in ports_of(self.network):
             array = arrays.get(port.name, NOTHING)
             pairs.append((port, as_samples(port, array[None] if self.form.whole else array)))
+        check_samples(pairs)
         feeds = Feeds(pairs)
         if self.trainer is None or feeds.samples > self.trainer.batch_size:
             first, *more = self.network.named
@@ -153,6 +155,16 @@ class Program:
         made = values.reshape(samples, inner, *before, outer, *after)
         made = numpy.moveaxis(made, (0, 1), (axis + 1, axis + 2))       # [before, outer, samples, inner, after]
         return made.reshape(*before, outer * samples * inner, *after)
+
+
+def check_samples(pairs):
+    """The library reads as many samples of each array."""
+    counts = {port.name: len(array) for port, array in pairs}
+    if len({*counts.values()}) > 1:
+        raise errors.ShapeError("the arrays have different numbers of samples: " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    for name, count in counts.items():
+        if not count:
+            raise errors.ShapeError(f'the input "{name}" has no samples: the first size of its array is 0')
 
 
 def drops(graph, arrays):
