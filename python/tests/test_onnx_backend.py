@@ -138,6 +138,23 @@ def test_numbers_of_samples():
         prepared.run([numpy.zeros((0, 4), "float32")] * 2)
 
 
+@pytest.mark.parametrize("training", (False, True))
+def test_external_data(tmp_path, monkeypatch, training):
+    """Numbers in a file of their own are found from any folder."""
+    model = model_of([("MatMul", "x,w", "h", {}), ("Dropout", "h,r,t", "y", {})], [("x", FLOAT, ["N", 6])], [("y", FLOAT, ["N", 5])],
+                     w=WEIGHT, r=numpy.float32(0.5), t=numpy.array(training))
+    (tmp_path / "other").mkdir()
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.onnx.data", size_threshold=0)
+    monkeypatch.chdir(tmp_path / "other")
+    x = numpy.ones((2, 6), "float32")
+    if training:
+        with pytest.raises(tutti.Error, match="training_mode"):
+            backend.prepare(tmp_path / "m.onnx").run([x])
+    else:
+        y, = backend.prepare(tmp_path / "m.onnx").run([x])
+        assert numpy.allclose(y, x @ WEIGHT, 1e-4, 1e-5)
+
+
 def test_forms_of_calls(tmp_path):
     """A path and bytes, a node, devices, and wrong calls."""
     model, _ = BATCHES["softmax"]

@@ -167,18 +167,16 @@ def check_samples(pairs):
             raise errors.ShapeError(f'the input "{name}" has no samples: the first size of its array is 0')
 
 
-def drops(graph, arrays):
-    """Whether a Dropout of the file drops, as in training."""
-    values = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+def drops(graph, folder, arrays):
+    """Whether a Dropout of the file drops, as in training. folder: where the numbers are that are in files of their own."""
+    dropouts = [[*node.input, "", ""][1:3] for node in graph.node if node.op_type == "Dropout"]
+    wanted = {name for names in dropouts for name in names}
+    values = {one.name: numpy_helper.to_array(one, folder) for one in graph.initializer if one.name in wanted}
     for node in graph.node:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
+        if node.op_type == "Constant" and node.output[0] in wanted and node.attribute[0].name == "value":
             values[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
     values |= arrays
-    for node in graph.node:
-        _, ratio, training = [*node.input, "", "", ""][:3]
-        if node.op_type == "Dropout" and numpy.any(values.get(training, False)) and numpy.any(values.get(ratio, 0.5)):
-            return True
-    return False
+    return any(numpy.any(values.get(training, False)) and numpy.any(values.get(ratio, 0.5)) for ratio, training in dropouts)
 
 
 def as_samples(port, array):
@@ -231,7 +229,7 @@ class Prepared(BackendRep):
         if set(given) != set(names):
             raise ValueError(f"the model has the inputs {', '.join(names)}; there are arrays for {', '.join(given)}")
         arrays = {one.name: one.array(given[one.name]) for one in self.inputs}
-        if drops(self.graph, arrays):
+        if drops(self.graph, os.path.dirname(self.path or ""), arrays):
             raise errors.UnsupportedError("a Dropout has training_mode 1: the backend computes inference, where nothing is dropped")
         with self.lock:
             return self.program(arrays, self.forms).run(arrays)
