@@ -104,6 +104,8 @@ def test_goes_on_after_pytorch():
     for module in (one, two):
         with torch.no_grad():
             module[3].weight.mul_(0.5)
+        module[0].weight.data.mul_(0.9)     # which PyTorch does not count
+        module[3].bias.data = module[3].bias.data + 0.1
     train(one, rules[0], data)
     for x, y in data:
         trainer.step(x, y)

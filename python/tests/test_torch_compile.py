@@ -96,6 +96,34 @@ def test_convolutions(graphs):
         compare(module, compiled, torch.randn(3, 3, 8, 8))
 
 
+def test_writes_past_the_count(graphs):
+    """Writes through .data and numpy, which PyTorch does not count: of a small tensor each, of a large one those of all of it."""
+    class Large(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(80, 70), torch.nn.Linear(70, 3)
+            self.register_buffer("shift", torch.zeros(70))
+
+        def forward(self, x):
+            return self.last(torch.tanh(self.first(x) + self.shift))
+    module = made(Large)
+    compiled, x = torch.compile(module, backend="tutti"), torch.randn(4, 80)
+    compare(module, compiled, x)
+    module.first.weight.data.mul_(0.5).add_(0.01)
+    compare(module, compiled, x)
+    module.last.weight.detach().numpy()[1, 7] += 3
+    compare(module, compiled, x)
+    module.shift.data[3] = 1
+    compare(module, compiled, x)
+    for _ in range(3):      # tensors that may get the address of one before
+        module.first.weight.data = module.first.weight.data * 2
+        module.first.weight.data = module.first.weight.data * 0.7
+        compare(module, compiled, x)
+    module.first.weight.data[1, 1] += 5
+    torch.autograd.graph.increment_version(module.first.weight)
+    compare(module, compiled, x)
+
+
 @pytest.mark.parametrize("dynamic", (None, True))
 def test_attention(graphs, dynamic):
     """The size of the first batch is a number in the graph; lengths differ, too."""

@@ -22,7 +22,7 @@ from .. import _trainer, errors
 from . import compiling
 from .graph import Step, Walk, exported
 from .host import feeds as feeds_of
-from .inference import Predictor
+from .inference import Predictor, State
 from .optimizers import Updates
 from .values import Refused, as_real, like
 
@@ -49,7 +49,7 @@ def shapes_of(given, arrays):
 
 
 def outdated(baked):
-    return any(one._version != version for one, version in baked)
+    return any(not state.is_of(one) for one, state in baked)
 
 
 NETWORKS = 8    # that are kept for other shapes
@@ -83,7 +83,7 @@ class Trainer:
         self.updates: Any = None
         self.predictors: dict[Any, Predictor] = {}
         self.kept: dict[Any, dict[str, Any]] = {}
-        self.versions: dict[str, int] = {}
+        self.sent: dict[str, State] = {}
         self.ignores = self.warned = self.states_changed = False
         self.steps = self.stored = self.before = 0
         this: Any = weakref.ref(self)
@@ -216,10 +216,10 @@ class Trainer:
             self.push()
         self.before += self.steps
         self.steps = self.stored = self.updates.load(self.trainer, self.before)
-        self.versions = self.current_versions()
+        self.sent = self.present()
         self.key = key
         self.kept[key] = {name: getattr(self, name) for name in ("walk", "held", "updates", "trainer", "buffers", "baked")}
-        self.kept[key]["versions"] = self.versions
+        self.kept[key]["sent"] = self.sent
         while len(self.kept) > NETWORKS:
             self.kept.pop(next(iter(self.kept)))
 
@@ -243,7 +243,7 @@ class Trainer:
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
                                         optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, samples), **self.options)
         self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
-        self.baked = [(self.buffers[name], self.buffers[name]._version) for name in self.walk.baked if name in self.buffers]
+        self.baked = [(self.buffers[name], State(self.buffers[name])) for name in self.walk.baked if name in self.buffers]
 
     @property
     def is_outdated(self) -> bool:
@@ -263,18 +263,16 @@ class Trainer:
         return itertools.chain(((as_real(self.held[target]), name) for target, name in self.walk.parameters.items()),
                                ((self.buffers[target], name) for target, name in self.walk.statistics.items()))
 
-    def current_versions(self):
-        return {name: tensor._version for tensor, name in self.arrays_here()}
+    def present(self):
+        return {name: State(tensor) for tensor, name in self.arrays_here()}
 
     def push(self):
         """Gives the devices what the program has changed in the module since the last step or sync()."""
-        now = self.current_versions()
-        if now == self.versions:
-            return
-        for tensor, name in self.arrays_here():
-            if now[name] != self.versions.get(name):
-                self.trainer.parameters[name] = tensor.detach().cpu().numpy()
-        self.versions = now
+        changed = {name: tensor for tensor, name in self.arrays_here() if name not in self.sent or not self.sent[name].is_of(tensor)}
+        for name, tensor in changed.items():
+            self.trainer.parameters[name] = tensor.detach().cpu().numpy()
+        if changed:
+            self.sent = {**self.sent, **{name: State(tensor) for name, tensor in changed.items()}}
 
     def sync(self) -> None:
         """Writes parameters, buffers and the optimizer's states back. state_dict() of the module and the optimizer do it too."""
@@ -288,7 +286,7 @@ class Trainer:
             for target, increment in self.walk.counters.items():
                 self.buffers[target] += increment * (self.steps - self.stored)
             self.updates.store(self.trainer, self.steps)
-        self.stored, self.versions = self.steps, self.current_versions()
+        self.stored, self.sent = self.steps, self.present()
 
 
 compiling.register()

@@ -53,9 +53,37 @@ def output(walk, one):
     return Output(walk, one) if isinstance(one, (Loss, Value)) else one
 
 
-def state_of(tensor):
-    """What changes where a tensor's numbers do. Those of inference mode do not tell: they change always."""
-    return object() if tensor.is_inference() else (tensor.data_ptr(), tensor._version)
+WHOLE, PROBES = 4096, 64     # a tensor of so many numbers is compared in full; of a larger one so many numbers, apart from each other
+
+
+def probe_of(tensor):
+    """The numbers of a tensor that are compared, as a view of its memory; None: there is none."""
+    if tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg() or tensor.dtype in (torch.bfloat16, torch.complex32):
+        return None
+    array = tensor.numpy()
+    if array.size <= WHOLE:
+        return array
+    along = PROBES ** (1 / array.ndim)
+    return array[tuple(slice(None, None, max(1, int(size / along))) for size in array.shape)]
+
+
+class State:
+    """What a tensor is when its numbers are taken. PyTorch counts writes, but not those through .data, or through an array that shares
+    the memory: these are seen by the numbers themselves. Tensors of inference mode do not tell: they change always."""
+
+    def __init__(self, tensor):
+        self.version = None if tensor.is_inference() else tensor._version
+        self.held = tensor.detach()     # while it lives, no other tensor gets its address
+        self.probe = probe_of(self.held)
+        self.numbers = None if self.probe is None else self.probe.tobytes()
+
+    def is_of(self, tensor):
+        """Whether the tensor has the same numbers, as far as that is seen."""
+        if tensor.is_inference() or tensor._version != self.version:
+            return False
+        if tensor.data_ptr() != self.held.data_ptr() or tensor.stride() != self.held.stride():
+            return False
+        return self.probe is None or self.probe.tobytes() == self.numbers
 
 
 class Predictor:
@@ -75,7 +103,7 @@ class Predictor:
         self.trainer = _trainer.Trainer(first, batch_size=batch_size, **({"outputs": more} if more else {}))
         self.names = walk.parameters | walk.statistics
         self.tensors = {target: listed[target] for target in {**self.names, **dict.fromkeys(walk.baked)} if target in listed}
-        self.states = {target: state_of(tensor) for target, tensor in self.tensors.items()}
+        self.states = {target: State(tensor) for target, tensor in self.tensors.items()}
 
     def follow(self, listed):
         """Takes other tensors as those of the module."""
@@ -84,14 +112,14 @@ class Predictor:
     @property
     def is_outdated(self):
         """Whether numbers have changed that are constants of the network."""
-        return any(state_of(self.tensors[target]) != self.states[target] for target in self.walk.baked if target in self.tensors)
+        return any(not self.states[target].is_of(self.tensors[target]) for target in self.walk.baked if target in self.tensors)
 
     def push(self):
         for target, name in self.names.items():
-            state = state_of(self.tensors[target])
-            if state != self.states[target]:
-                self.trainer.parameters[name] = as_real(self.tensors[target].detach()).cpu().numpy()
-                self.states[target] = state
+            tensor = self.tensors[target]
+            if not self.states[target].is_of(tensor):
+                self.trainer.parameters[name] = as_real(tensor.detach()).cpu().numpy()
+                self.states[target] = State(tensor)
 
     def run(self, arrays):
         self.push()
