@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 # Losses that tutti_training.loss has, for which targets are fed without an input of theirs.
 SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE}
 CLASSES = ("cross_entropy", "nll")
-OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in ("size", "loss_count", "output_count"))]
+# Members of tutti_training that it does not take: what it sets itself, and what is for programs in C.
+NOT_TAKEN = {"size", "batch", "parameters_of", "carries"}
+OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in NOT_TAKEN and not name.endswith("_count"))]
 # What to write in place of options of other packages.
 INSTEAD = {"metrics": ": fit() and evaluate() give the loss and, of classes, the accuracy; others are computed from predict(), as in callbacks",
-           "lr": ": write learning_rate=0.1, or optimizer=tutti.SGD(0.1)", "device": ": call tutti.use(\"gpu\") before you make the network"}
+           "lr": ": write learning_rate=0.1, or optimizer=tutti.SGD(0.1)", "device": ": call tutti.use(\"gpu\") before you make the network",
+           "batch": ": write batch_size"}
 PREDICTED = 4096     # samples that predict() reads at once where they are not an array
 
 
@@ -67,7 +70,7 @@ class Trainer(Handle):
             raise ValueError("the network has no layer")
         self.output: Tensor = network if isinstance(network, Tensor) else network.outputs[0]
         for name in options:
-            if name not in dict(ffi.typeof("tutti_training").fields) or name == "size":
+            if name not in OPTIONS:
                 raise TypeError(f"Trainer() has no option {name!r}" + INSTEAD.get(name, near(name, OPTIONS)))
         self.network = self.output.network
         self.lock, self.parent = self.network.lock, self.network
