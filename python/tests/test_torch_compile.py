@@ -176,6 +176,56 @@ def test_types():
             compare(module, torch.compile(module, backend="tutti"), x)
 
 
+class Whole(torch.nn.Module):
+    """A function of whole numbers as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+ROUNDED = {
+    "an output": (lambda x: x * 2 + 1, 10000001), "an input": (lambda x: x == 20000001, 20000000), "between": (lambda x: x * 40503 % 1000, 123457),
+    "a number": (lambda x: x - 16777217, 5), "a sum": (lambda x: (x * 3).sum(1) % 7, 4000003), "sums": (lambda x: x.cumsum(1) % 7, 4000003),
+    "alpha": (lambda x: torch.sub(x, x, alpha=10007) % 7, 12345), "a square": (lambda x: x ** 2 % 7, 70001),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_whole_numbers(graphs, name):
+    """What float32 would round is PyTorch's; smaller whole numbers are not."""
+    function, large = ROUNDED[name]
+    x = torch.arange(15).reshape(3, 5)
+    if name != "a number":
+        compiled = torch.compile(made(lambda: Whole(function)), backend="tutti")
+        compare(Whole(function), compiled, x)
+        compare(Whole(function), compiled, torch.arange(20).reshape(4, 5))
+        assert graphs and not any(one.is_refused for one in graphs)
+    compiled = torch.compile(made(lambda: Whole(function)), backend="tutti")
+    with pytest.warns(UserWarning, match="rounded"), torch.no_grad():
+        assert torch.equal(compiled(x + large), function(x + large))
+
+
+def test_whole_numbers_of_predict():
+    """A trainer refuses them."""
+    class Both(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.last = torch.nn.Embedding(10, 4), torch.nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.last(self.table(x % 10)), x * 40503 % 1000
+    module = made(Both)
+    trainer = tutti.torch.Trainer(module, lambda outputs, y: torch.nn.functional.cross_entropy(outputs[0], y), torch.optim.SGD(module.parameters(), 0.1))
+    x = torch.arange(6)
+    assert torch.equal(trainer.predict(x)[1], x * 40503 % 1000)
+    with pytest.raises(tutti.UnsupportedError, match="rounded"):
+        trainer.predict(x + 1000)
+
+
 def test_training():
     """Gradients, dropout and statistics of a batch are PyTorch's."""
     module = made(Convolutions)

@@ -4,7 +4,7 @@ import math
 import torch
 
 from . import losses
-from .values import Loss, Refused, Value, aligned
+from .values import EXACT, ROUNDS, Loss, Refused, Value, aligned, is_whole
 
 
 def number(one):
@@ -20,6 +20,8 @@ def refuse_symbols(*values):
 def binary(walk, operation, self, other):
     refuse_symbols(self, other)
     given = [self, other]
+    if walk.infers and is_whole(walk.meta().dtype) and any(number(one) and abs(one) >= EXACT for one in given):
+        raise Refused(ROUNDS)
     values = [one for one in given if not number(one)]
     tensors, outer = aligned(walk, values)
     if len(values) == 2:
@@ -50,7 +52,9 @@ def sub(walk, self, other, alpha=1):
 
 
 def scaled(walk, value, factor):
-    return Value(walk, value.shape, value.dtype, walk.op("scale", value.floats, factor=float(factor)), outer=value.outer, varies=value.varies, trains=value.trains)
+    tensor = walk.op("scale", value.floats, factor=float(factor))
+    walk.note_whole(value, tensor)
+    return Value(walk, value.shape, value.dtype, tensor, outer=value.outer, varies=value.varies, trains=value.trains)
 
 
 def rsub(walk, self, other, alpha=1):
@@ -158,6 +162,7 @@ def where(walk, condition, self, other):
 def addcmul(walk, self, tensor1, tensor2, value=1):
     (x, a, b), outer = aligned(walk, [self, tensor1, tensor2])
     product = walk.op("mul", a, b)
+    walk.note_whole(tensor1, product)
     product = product if value == 1 else walk.op("scale", product, factor=float(value))
     return walk.result(walk.op("add", x, product), [self, tensor1, tensor2], outer=outer)
 
@@ -188,8 +193,16 @@ def reduction(operation):
             return (losses.mean if operation == "reduce_mean" else losses.total)(walk, self)
         axes = axes_of(self, dim)
         tensor = walk.op(operation, self.floats, axes=axes, keepdims=keepdim) if axes else self.floats
+        if operation == "reduce_sum":
+            note_sum(walk, self)
         return walk.result(tensor, [self], outer=self.outer)
     return build
+
+
+def note_sum(walk, value):
+    """No part of a sum of whole numbers is larger than the sum of all their magnitudes."""
+    if walk.infers and is_whole(value.dtype):
+        walk.note_whole(value, walk.op("reduce_l1", value.floats, axes=list(range(len(value.sample))), keepdims=1))
 
 
 def extreme(operation, position):
@@ -244,6 +257,8 @@ def norm(walk, self, ord=2, dim=None, keepdim=False, dtype=None, p=None):
 
 def along(operation):
     def build(walk, self, dim, dtype=None, half_to_float=False):
+        if operation == "cumsum":
+            note_sum(walk, self)
         return walk.result(walk.op(operation, self.floats, axis=self.place(dim)), [self], outer=self.outer)
     return build
 
@@ -282,6 +297,8 @@ def triangle(upper):
 
 def matmul(walk, self, other=None, mat2=None):
     a, b = self, other if other is not None else mat2
+    if a.is_integer and walk.infers:
+        raise Refused("a product of matrices of whole numbers")
     if a.shape.rank < 2 or b.shape.rank < 2:
         return vectors(walk, a, b)
     for value, axis in ((a, a.shape.rank - 1), (b, b.shape.rank - 2)):

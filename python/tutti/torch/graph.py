@@ -14,7 +14,7 @@ from . import fourier
 from .host import evaluator, fed
 from .movement import detached
 from .operators import OPERATORS
-from .values import COUNTS, Loss, Refused, Value, multiple_of, same_for_all, shape_of
+from .values import COUNTS, Loss, Refused, Value, is_whole, multiple_of, same_for_all, shape_of
 from .writes import Writes
 
 IGNORED = {"_assert_scalar", "_assert_async", "_assert_tensor_metadata", "sym_constrain_range_for_size", "sym_constrain_range", "_assert_async.msg"}
@@ -23,6 +23,8 @@ RANDOM = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multin
 # What may read numbers that differ from sample to sample because they count samples: x[arange(n)] is such an index.
 REORDER = {"view", "reshape", "unsqueeze", "squeeze", "slice", "select", "expand", "to", "_to_copy", "index", "contiguous", "clone", "alias", "permute", "transpose",
            "flatten", "broadcast_tensors", "lift_fresh_copy"}
+# Operators whose results of whole numbers may be larger than what they are computed of.
+GROW = {"add", "sub", "subtract", "rsub", "mul", "multiply", "pow", "square", "prod", "addcmul", "einsum"}
 PLACES = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n?\s*(.*)')
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 # Bytes and short integers overflow in PyTorch, and half precision rounds.
@@ -110,7 +112,8 @@ def tensors_in(arguments):
 class Walk:
     """Builds a network of an exported program. After it: `network`, `loss`, `inputs` (names in the order of the program's arrays),
     `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps),
-    `baked` (buffers whose numbers are constants of the network), `made_inputs` (inputs that the host computes, with their functions).
+    `baked` (buffers whose numbers are constants of the network), `made_inputs` (inputs that the host computes, with their functions),
+    `wholes` (whole numbers that are computed), `reads_wholes` (whether layers compute with inputs that are whole numbers).
     infers: the outputs are wanted, `found`, not a loss. ignores: labels that do not count may come."""
 
     def __init__(self, program, trained, runtime=None, infers=False, ignores=False):
@@ -118,7 +121,7 @@ class Walk:
         self.network.journal = None
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
-        self.tied, self.owned = {}, {}
+        self.tied, self.owned, self.wholes, self.reads_wholes = {}, {}, [], False
         self.ignores, self.made_inputs, self.positions, self.fixed = ignores or infers, [], {}, {}
         self.symbol = self.symbol_of(program)
         found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
@@ -280,12 +283,20 @@ class Walk:
                       trains=any(one.trains for one in inputs), source=source)
         if value.varies and shape.axis is None:
             raise Refused("it works along the batch: samples are computed apart from each other")
+        if name_of(self.node.target)[0] in GROW:
+            self.note_whole(value, tensor)
         have, wanted = tuple(tensor.shape), value.sample
         if have != wanted:
             if [size for size in have if size != 1] != [size for size in wanted if size != 1]:
                 raise Refused(f"the network computes the shape {list(have)}, not {list(wanted)}")
             value.made = self.reshaped(tensor, wanted)
         return value
+
+    def note_whole(self, value, tensor):
+        """Notes the largest of a value's whole numbers, of this tensor. They must be exact in float32 if the outputs are wanted."""
+        if self.infers and value.varies and is_whole(value.dtype):
+            size = math.prod(tensor.shape)
+            self.wholes.append(self.op("reduce_max", self.op("abs", self.reshaped(tensor, (size,))), axes=[0], keepdims=1))
 
     def unique(self, name):
         made, number = name, 1

@@ -1,11 +1,14 @@
 """What a module returns in evaluation mode, for any number of samples."""
+import functools
+
+import numpy
 import torch
 
 from .. import _trainer, errors
 from .._feeds import Feeds, paired
 from . import fourier
 from .graph import Walk
-from .values import Loss, Refused, Value, as_real
+from .values import EXACT, ROUNDS, Loss, Refused, Value, as_real, is_whole
 
 
 class Output:
@@ -23,6 +26,8 @@ class Output:
     def torch(self, array):
         """The tensor of PyTorch from [samples][shape in the network]."""
         value = self.value
+        if is_whole(value.dtype):
+            check_whole(array)
         (sizes, axis), samples = value.shape, len(array)
         made = torch.from_numpy(array)
         if axis is None:
@@ -34,6 +39,11 @@ class Output:
 
     def taken(self, arrays):
         return self.torch(next(arrays)) if hasattr(self, "tensor") else self.value.known.clone()
+
+
+def check_whole(array):
+    if array.size and not numpy.abs(array).max() < EXACT:
+        raise errors.UnsupportedError(ROUNDS)
 
 
 class ComplexOutput:
@@ -97,9 +107,13 @@ class Predictor:
             raise errors.UnsupportedError(f"tutti.torch cannot run this module: {refusal}") from None
         self.structure = program.call_spec.out_spec
         self.fetched = [part for one in self.outputs for part in getattr(one, "parts", (one,)) if hasattr(part, "tensor")]
-        if not self.fetched or len(self.fetched) > 16:
-            raise errors.UnsupportedError(f"the module returns {len(self.fetched)} tensors that depend on its input: 1 to 16 are possible")
-        first, *more = [one.tensor for one in self.fetched]
+        most = 15 if walk.wholes else 16
+        if not self.fetched or len(self.fetched) > most:
+            raise errors.UnsupportedError(f"the module returns {len(self.fetched)} tensors that depend on its input: 1 to {most} are possible")
+        self.wanted = [one.tensor for one in self.fetched]
+        if walk.wholes:
+            self.wanted.append(functools.reduce(lambda one, other: walk.op("max", one, other), walk.wholes))
+        first, *more = self.wanted
         self.trainer = _trainer.Trainer(first, batch_size=batch_size, **({"outputs": more} if more else {}))
         self.names = walk.parameters | walk.statistics
         self.tensors = {target: listed[target] for target in {**self.names, **dict.fromkeys(walk.baked)} if target in listed}
@@ -123,7 +137,14 @@ class Predictor:
 
     def run(self, arrays):
         self.push()
-        feeds = Feeds(paired(self.trainer.ports, dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))))
-        found = iter(self.trainer.fetched(feeds, [one.tensor for one in self.fetched]))
+        given = dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))
+        for array in given.values():
+            if self.walk.reads_wholes and array.dtype.kind == "i":
+                check_whole(array)
+        feeds = Feeds(paired(self.trainer.ports, given))
+        found = self.trainer.fetched(feeds, self.wanted)
+        if self.walk.wholes:
+            check_whole(found.pop())
+        found = iter(found)
         made = [one.taken(found) if isinstance(one, (Output, ComplexOutput)) else one for one in self.outputs]
         return torch.utils._pytree.tree_unflatten(made, self.structure)

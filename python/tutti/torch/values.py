@@ -9,6 +9,8 @@ from typing import NamedTuple
 import torch
 
 
+EXACT = 1 << 24     # whole numbers below it are exact in float32
+ROUNDS = "whole numbers from 2^24 on are rounded, as it computes with float32"
 COUNTS = 2, 5   # numbers of samples for which numbers are computed that depend on them
 
 
@@ -26,6 +28,10 @@ def like(parameter, array):
     made = torch.from_numpy(array)
     made = torch.view_as_complex(made.reshape(*parameter.shape, 2)) if parameter.is_complex() else made.reshape(parameter.shape)
     return made.to(parameter.device)
+
+
+def is_whole(dtype):
+    return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
 
 
 class Shape(NamedTuple):
@@ -110,7 +116,15 @@ class Value:
     def floats(self):
         """The tensor as float32, with which layers compute."""
         tensor = self.tensor
+        if tensor.dtype == "int32":
+            self.check_whole()
         return tensor if tensor.dtype == "float32" else self.walk.floats_of(tensor)
+
+    def check_whole(self):
+        """Whole numbers become float32: known ones must be exact then, inputs are looked at when they come."""
+        self.walk.reads_wholes |= self.varies
+        if self.walk.infers and (self.known is not None or self.counted is not None) and self.numbers().numel() and self.numbers().abs().max() >= EXACT:
+            raise Refused(ROUNDS)
 
     @property
     def split(self):
