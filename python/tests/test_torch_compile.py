@@ -226,6 +226,25 @@ def test_whole_numbers_of_predict():
         trainer.predict(x + 1000)
 
 
+@pytest.mark.parametrize("kind", ("no_grad", "autocast"))
+def test_training_of_a_part(kind):
+    """A part that has a graph of its own drops and learns, too."""
+    class Part(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.drop, self.last = torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.5), torch.nn.Linear(6, 3)
+
+        def forward(self, x):
+            with torch.no_grad() if kind == "no_grad" else torch.autocast("cpu", enabled=False):
+                h = self.drop(self.norm(x))
+            return self.last(h)
+    module = made(Part).train().requires_grad_(False)
+    before, x = module.norm.running_mean.clone(), torch.randn(64, 6)
+    with torch.set_grad_enabled(kind == "no_grad"), pytest.warns(UserWarning, match="it trains"):
+        torch.compile(module, backend="tutti")(x)
+    assert not torch.equal(before, module.norm.running_mean)
+
+
 def test_training():
     """Gradients, dropout and statistics of a batch are PyTorch's."""
     module = made(Convolutions)

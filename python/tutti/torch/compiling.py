@@ -194,9 +194,14 @@ def is_held(node, example):
     return isinstance(example, torch.nn.Parameter) or "_dynamo_static_input_type" in (node.meta.get("tensor_dict") or {})
 
 
+def nodes_of(module):
+    """Of a graph and of those within it, as parts under torch.no_grad() are."""
+    return [node for one in module.modules() if isinstance(one, torch.fx.GraphModule) for node in one.graph.nodes]
+
+
 def check_that_it_infers(program):
     """Refuses what draws random numbers or learns statistics, which networks do not when they infer."""
-    for node in program.graph.nodes:
+    for node in nodes_of(program.graph_module):
         if not isinstance(node.target, torch._ops.OpOverload):
             continue
         name, given = name_of(node.target)[0], bound(node.target, node.args, node.kwargs)
