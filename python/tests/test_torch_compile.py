@@ -245,6 +245,25 @@ def test_training_of_a_part(kind):
     assert not torch.equal(before, module.norm.running_mean)
 
 
+def test_counter():
+    """A buffer that the module counts in is PyTorch's."""
+    class Counting(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = torch.nn.Linear(6, 3)
+            self.register_buffer("calls", torch.tensor(0))
+
+        def forward(self, x):
+            self.calls.add_(1)
+            return self.last(x)
+    module = made(Counting)
+    compiled = torch.compile(module, backend="tutti")
+    with torch.no_grad(), pytest.warns(UserWarning, match="it writes into the buffer"):
+        for _ in range(3):
+            compiled(torch.randn(4, 6))
+    assert module.calls == 3
+
+
 def test_training():
     """Gradients, dropout and statistics of a batch are PyTorch's."""
     module = made(Convolutions)

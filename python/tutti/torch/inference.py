@@ -103,6 +103,8 @@ class Predictor:
         try:
             self.walk = walk = Walk(program, lambda targets: False, runtime, infers=True)
             self.outputs = [output(walk, one) for one in walk.found]
+            if walk.counters:
+                raise Refused(f"it writes into the buffer {next(iter(walk.counters))}")
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot run this module: {refusal}") from None
         self.structure = program.call_spec.out_spec
