@@ -154,8 +154,22 @@ def test_lengths_of_samples(monkeypatch):
     for wrong, message in ((dict(buckets=3), "buckets needs lengths"), (dict(lengths=lengths[:7]), "one whole number for each of the 30 samples")):
         with pytest.raises(ValueError, match=message):
             made().fit(x, y, batch_size=8, **wrong)
-    with pytest.raises(tutti.errors.Error, match="batch_length returned 10 for sample"):
-        made().fit(x, y, batch_size=8, lengths=lengths + 1)
+    last, first = int(numpy.argmax(lengths)), int(numpy.argmin(lengths))
+    for at_once in (0, 1 << 20):
+        monkeypatch.setattr(tutti._feeds, "AT_ONCE", at_once)
+        for name, given, wrong in (("lengths", lengths + 1, last), ("val_lengths", lengths + 1, last), ("lengths", lengths - 1, first), ("val_lengths", lengths - 1, first)):
+            with pytest.raises(ValueError, match=f"^{name} has {given[wrong]} for sample {wrong}: 1 to 9, the length"):
+                made().fit(x, y, batch_size=8, validation_data=(x, y), **{name: given})
+    with pytest.raises(ValueError, match="val_lengths needs validation_data"):
+        made().fit(x, y, batch_size=8, val_lengths=lengths)
+    for buckets in (2.5, "4"):
+        with pytest.raises(TypeError, match="buckets is .*: it must be a whole number"):
+            made().fit(x, y, batch_size=8, lengths=lengths, buckets=buckets)
+    trainer = tutti.Trainer(tutti.dense(tutti.Network().input("x", 4), 3), loss="mse")
+    with pytest.raises(ValueError, match="val_lengths: no input of the network has tutti.SEQUENCE"):
+        trainer.fit(numpy.zeros((30, 4)), numpy.zeros((30, 3)), validation_data=(numpy.zeros((30, 4)), numpy.zeros((30, 3))), val_lengths=lengths)
+    with pytest.raises(TypeError, match="tutti.data and batches have lengths of their own"):
+        made().fit([(x, y)], lengths=lengths)
 
 
 def test_between_steps(small):

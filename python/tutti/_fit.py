@@ -97,11 +97,18 @@ def set_lengths(given, lengths, buckets, name):
     """Gives the lengths of the samples' sequences: batches are cut to their longest sample, or to their bucket's largest length."""
     if lengths is None:
         return
+    if given is None:
+        raise ValueError(f"{name} needs validation_data")
     if not isinstance(given, (Feeds, Source)):
-        raise TypeError(f"{name} is for arrays: batches have their own lengths")
+        raise TypeError(f"{name} is for arrays: tutti.data and batches have lengths of their own")
     lengths = plain(lengths, name)
     if lengths.shape != (given.samples,) or lengths.dtype.kind not in "iu":
         raise ValueError(f"{name} is an array of {list(lengths.shape)} {lengths.dtype}: one whole number for each of the {given.samples} samples is needed")
+    if not given.length:
+        raise ValueError(f"{name}: no input of the network has tutti.SEQUENCE in its shape")
+    wrong = numpy.flatnonzero((lengths < 1) | (lengths > given.length))
+    if wrong.size:
+        raise ValueError(f"{name} has {lengths[wrong[0]]} for sample {wrong[0]}: 1 to {given.length}, the length of the arrays, is possible")
     given.set_lengths(numpy.ascontiguousarray(lengths, "int64"), buckets)
 
 
@@ -180,6 +187,7 @@ def call_tutti_fitting_progress(user, progress):
 def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, schedule, steps_per_epoch, options):
     """Trainer.fit()."""
     lengths, val_lengths, buckets = (options.pop(name, None) for name in ("lengths", "val_lengths", "buckets"))
+    buckets = 0 if buckets is None else whole("buckets", buckets, 0)
     if buckets and lengths is None:
         raise ValueError("buckets needs lengths: those of the samples")
     wrong = sorted(name for name in options if name not in dict(ffi.typeof("tutti_fitting").fields) or name in OWN)
@@ -192,8 +200,8 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
     if callable(schedule):
         raise TypeError("a schedule is a name, as \"cosine\"; of a function, write callbacks=[tutti.callbacks.Schedule(function)]")
     given, test = training_of(trainer, x, y), test_of(trainer, validation_data)
-    set_lengths(given, lengths, buckets or 0, "lengths")
-    set_lengths(test, val_lengths, buckets or 0, "val_lengths")
+    set_lengths(given, lengths, buckets, "lengths")
+    set_lengths(test, val_lengths, buckets, "val_lengths")
     options = {name: encoded(value).decode(errors="surrogateescape") if name in ("save", "resume") and value else value for name, value in options.items()}
     if isinstance(given, Batches) or isinstance(test, Batches):     # what the library does by the results of its own tests
         patience, save_best = options.pop("patience", 0), options.pop("save_best", False)
