@@ -139,6 +139,16 @@ def test_tables_and_arrays(tmp_path, command):
         tutti.data.folder(tmp_path / "none")
 
 
+def test_validation_batches(small):
+    """Lists of one, two or three batches are batches; a list of x and y is one, too."""
+    make, x, y = small
+    wanted = make().fit(x, y, batch_size=8, validation_data=(x, y))["val_loss"]
+    for count in (1, 2, 3):
+        parts = [(x[part], y[part]) for part in numpy.array_split(numpy.arange(len(x)), count)]
+        assert make().fit(x, y, batch_size=8, validation_data=parts)["val_loss"] == pytest.approx(wanted, rel=1e-5)
+    assert make().fit(x, y, batch_size=8, validation_data=[x, y])["val_loss"] == pytest.approx(wanted, rel=1e-5)
+
+
 def test_a_new_users_errors(small):
     """One line says what was asked, what was found and what to do."""
     make, x, y = small

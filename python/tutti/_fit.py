@@ -83,7 +83,7 @@ def test_of(trainer, given):
         raise ValueError(f"validation_data has {len(given)} part{'s' * (len(given) > 1)}: give (x, y)")
     if isinstance(given, (int, float, str)):
         raise TypeError(f"validation_data is {shown(given)}: give (x, y), or what fit() takes as x")
-    if isinstance(given, (tuple, list)) and len(given) == 2:
+    if isinstance(given, (tuple, list)) and len(given) == 2 and not (isinstance(given, list) and is_batches(given, trainer.ports)):
         found = Source(paired(trainer.ports, *given))
     else:
         found = training_of(trainer, given.tests if hasattr(given, "parts") else given)
