@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
+from numpy.typing import NDArray
+
 from ._call import Call, lib
 from ._network import Network, Tensor
 from ._options import {enums}
@@ -123,7 +125,7 @@ class Layers:
         one = self.scalars[kind["name"]]
         if "array" in kind:
             return f"{one} | Sequence[{one}] | None"
-        return one if not kind.get("pointers") else "Operand | None" if kind["name"] == "tutti_tensor" else f"Sequence[{one}] | None"
+        return one if not kind.get("pointers") else "Operand | None" if kind["name"] == "tutti_tensor" else f"{stubs.numbers(one)} | None"
 
     def option(self, struct, number):
         """A member of options: (argument with its default, how the call gets it)."""

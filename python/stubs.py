@@ -21,6 +21,8 @@ OPTIONS = {
     "tutti_parameter_options": ("ParameterOptions", set()),
     "tutti_data_options": ("DataOptions", {"target", "files", "drop", "only"}),
 }
+# Members that Python has besides those of a struct.
+MORE = {"FittingOptions": {"val_lengths": "Sequence[int] | NDArray[Any]"}}
 SCALARS = dict.fromkeys(("int", "int32_t", "int64_t", "uint64_t", "size_t"), "int") | {"bool": "bool", "float": "float", "double": "float"}
 # Types of the attributes of operations.
 ATTRIBUTES = {"number": "float", "numbers": "float | Sequence[float]", "flag": "bool", "integer": "int", "integers": "int | Sequence[int]", "axis": "int",
@@ -47,6 +49,11 @@ def enums_of(interface):
     return {enum["name"]: "DType" if enum["name"] == "tutti_dtype" else enum_name(enum["name"]) for enum in interface["enums"]}
 
 
+def numbers(one):
+    """The type of an array of numbers of C."""
+    return f"Sequence[{one}] | NDArray[Any]"
+
+
 def member_type(kind, enums):
     """Of a member of options; None: Python gives none."""
     if "callback" in kind or kind["name"] == "void":
@@ -60,13 +67,13 @@ def member_type(kind, enums):
     if kind["name"] == "tutti_tensor":
         return "Tensor | Sequence[Tensor]"
     one = SCALARS.get(kind["name"])
-    return one if one is None or not kind.get("pointers") else f"Sequence[{one}]"
+    return one if one is None or not kind.get("pointers") else numbers(one)
 
 
 def options(interface):
     enums = enums_of(interface)
     lines = [HEAD.format("Words of enums, and options by their types"), "from __future__ import annotations\n", "from collections.abc import Sequence",
-             "from typing import TYPE_CHECKING, Literal, TypedDict\n", "from ._types import Path, Shape\n", "if TYPE_CHECKING:", "    from ._network import Tensor\n"]
+             "from typing import TYPE_CHECKING, Any, Literal, TypedDict\n", "from numpy.typing import NDArray\n", "from ._types import Path, Shape\n", "if TYPE_CHECKING:", "    from ._network import Tensor\n"]
     for enum in interface["enums"]:
         if enum["name"] != "tutti_dtype":
             lines.append(f"{enum_name(enum['name'])} = Literal[{', '.join(json.dumps(word) for word in words_of(enum))}]")
@@ -76,6 +83,7 @@ def options(interface):
         lines += ["", "", f"class {name}(TypedDict, total=False):", f'    """{struct}."""']
         lines += [f"    {member}: {kind}" for member, kind in members.items()
                   if kind and member not in without and member not in ("size", "user") and not member.endswith("_count")]
+        lines += [f"    {member}: {kind}" for member, kind in MORE.get(name, {}).items()]
     return "\n".join(lines) + "\n"
 
 
