@@ -25,7 +25,8 @@ from ._runtime import Runtime, devices
 NETWORKS = 8            # that are kept for other shapes, or other numbers that a network is made of
 EXACT = 1 << 24         # whole numbers below it are exact in float32
 NOTHING = numpy.zeros(1, "float32")     # for the input of a network of a file without inputs
-runtimes, lock = {}, threading.Lock()
+runtimes: dict[str, Runtime] = {}
+lock = threading.Lock()
 
 
 def indices_of(device):
@@ -95,7 +96,7 @@ def read_as(array):
 class Form(NamedTuple):
     """How a file is read: whole, or with the batch as the first axis; and the inputs whose numbers the network is made of."""
     whole: bool
-    known: tuple = ()
+    known: tuple[str, ...] = ()
 
     def key(self, arrays):
         """What a network is made for: all but the number of samples, where the batch is an axis of its own."""

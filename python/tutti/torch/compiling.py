@@ -3,7 +3,7 @@ import collections
 import copy
 import operator
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -30,10 +30,10 @@ def compiled(graph, examples, *, mode=None, options=None):
 class Arguments(NamedTuple):
     """What a graph gets: positions of samples, of their count, of all else with its value, of what the module holds with its name."""
     total: int
-    samples: list
-    counts: list
-    fixed: dict
-    held: dict
+    samples: list[int]
+    counts: list[int]
+    fixed: dict[int, Any]
+    held: dict[int, Any]
 
 
 class Compiled:
