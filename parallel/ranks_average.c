@@ -72,6 +72,17 @@ static void agree_on_scale(struct tutti_trainer *trainer)
     }
 }
 
+void ranks_average_equalise(struct ranks *ranks)
+{
+    if (ranks->average.steps > 0) ranks->average.steps = 1;
+}
+
+void ranks_average_forget(struct ranks *ranks)
+{
+    ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
+    ranks->average.steps = 0;
+}
+
 /* Sets the sums of losses that were not reported to the caller yet. */
 static void report_rest(struct ranks *ranks, struct metric_totals *totals)
 {
@@ -80,8 +91,7 @@ static void report_rest(struct ranks *ranks, struct metric_totals *totals)
     metric_sums_scale(&ranks->average.reported.metrics, -1);
     totals->metrics = total.metrics;
     metric_sums_add(&totals->metrics, &ranks->average.reported.metrics);
-    ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
-    ranks->average.steps = 0;
+    ranks_average_forget(ranks);
 }
 
 tutti_status ranks_average_parameters(

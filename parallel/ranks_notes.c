@@ -1,5 +1,6 @@
 #include "parallel/ranks_notes.h"
 
+#include "parallel/ranks_average.h"
 #include "parallel/trainer.h"
 
 #include <stdio.h>
@@ -25,8 +26,11 @@ tutti_status ranks_exchange_notes(struct tutti_trainer *trainer, const struct vo
     ranks->mine = (struct rank_note) { 0 };
     if (gathered != TUTTI_OK) return vote_fails(vote) ? vote_status(vote) : gathered;
     for (int i = 0; i < ranks->comm->count; i++) ranks->cancelled |= ranks->notes[i].cancelled != 0;
-    for (int i = 0; i < ranks->comm->count; i++)
-        if (ranks->notes[i].says == VOTE_FAIL) return share_failure(ranks, i, vote);
+    for (int i = 0; i < ranks->comm->count; i++) {
+        if (ranks->notes[i].says != VOTE_FAIL) continue;
+        ranks_average_equalise(ranks);
+        return share_failure(ranks, i, vote);
+    }
     return TUTTI_OK;
 }
 

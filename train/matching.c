@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "formats/safetensors.h"
 #include "parallel/ranks_notes.h"
+#include "parallel/step.h"
 #include "parallel/trainer.h"
 #include "replica/run.h"
 #include "runtime/forked.h"
@@ -156,6 +157,7 @@ tutti_status tutti_load_matching(
     tutti_status status;
     tutti_match_options options;
     struct checkpoint checkpoint;
+    struct metric_totals totals;
     struct matching matching = { .options = &options, .checkpoint = &checkpoint };
     TRY(forked_check());
     if (!trainer) FAIL(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
@@ -164,6 +166,7 @@ tutti_status tutti_load_matching(
     TRY(ranks_report_failure(trainer, status));
     TRY(trainer_check_owns(trainer, "tutti_load_matching()"));
     matching.store = trainer->store;
+    TRY(trainer_settle(trainer, &totals));
     TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
     TRY(ranks_agree(trainer, trainer_writes(trainer) ? load(&matching, path) : TUTTI_OK));
     TRY(ranks_broadcast(trainer, &matching.result, sizeof(matching.result)));

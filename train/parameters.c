@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "parallel/newest.h"
+#include "parallel/ranks_average.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/step.h"
 #include "parallel/trainer.h"
@@ -189,9 +190,11 @@ tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
+    struct metric_totals totals;
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_check_owns(trainer, "tutti_load_weights()"));
+    TRY(trainer_settle(trainer, &totals));
     TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
     TRY(ranks_agree(trainer, trainer_writes(trainer) ? weights_load(&checkpoint, path) : TUTTI_OK));
     TRY(ranks_share_arenas(trainer));
@@ -251,6 +254,7 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
     trainer->state.seed = checkpoint.seed;
     trainer->state.resumed = true;
+    if (trainer->ranks) ranks_average_forget(trainer->ranks);
     parameters_changed(trainer->store);
 done:
     return status;

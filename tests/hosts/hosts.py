@@ -270,7 +270,7 @@ class Hosts(harness.CommandTest):
             self.assertEqual(self.run_ranks(name, program="test_divisions").returncode, 0)
 
     def test_parameters_over_ranks(self):
-        for name in ("equal", "other", "lengths", "scales", "unread", "none", "alone"):
+        for name in ("equal", "other", "lengths", "scales", "unread", "again", "none", "alone"):
             self.assertEqual(self.run_ranks(name, program="test_parameter_ranks").returncode, 0)
         for name in ("silent", "leaves"):
             self.run_ranks(name, good=(0,), program="test_parameter_ranks")

@@ -8,6 +8,7 @@
  *   test_parameter_ranks leaves   a rank whose commit fails leaves the others
  *   test_parameter_ranks scales   after an average, losses are scaled by the same number
  *   test_parameter_ranks alone    what fails on one rank alone changes nothing on any rank
+ *   test_parameter_ranks again    ranks that failed after different numbers of steps train together again
  *   test_parameter_ranks unread   an average after failed steps is of what was trained, if anything was
  *   test_parameter_ranks none     a rank without samples takes part, and what one rank refuses all refuse */
 #include "parallel/commit.h"
@@ -312,6 +313,21 @@ static void unread(void)
     }
 }
 
+/* Rank 0 has done two steps, rank 1 one, which failed. Afterwards they average after the same steps. */
+static void again(void)
+{
+    struct session ranks;
+    int readers = 1;
+    const tutti_source source = { .samples = 2 * STEP_SAMPLES, .read = read_below, .user = &readers };
+    const tutti_fitting fitting = { .epochs = 2, .no_shuffle = true };
+    open_averaging(&ranks, &(tutti_advanced_options) { .average_every = 3 }, TUTTI_FP32);
+    fails_with(tutti_fit_source(ranks.trainer, &source, &fitting), TUTTI_FILE, "rank 1");
+    readers = 2;
+    ASSERT_OK(tutti_fit_source(ranks.trainer, &source, &fitting));
+    same_on_ranks(&ranks);
+    session_close(&ranks);
+}
+
 enum { COLUMNS = 7, LONGEST = 9 };
 
 static void open_sequences(struct session *session, const char *devices, bool with_hosts)
@@ -500,4 +516,4 @@ static void alone(void)
 
 const struct mode modes[] = { { "alone", alone }, { "none", none }, { "equal", equal }, { "other", other },
     { "lengths", lengths }, { "silent", silent, 2 }, { "leaves", leaves, 2 }, { "scales", scales },
-    { "unread", unread }, { NULL } };
+    { "unread", unread }, { "again", again }, { NULL } };
