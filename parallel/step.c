@@ -168,8 +168,11 @@ tutti_status trainer_settle(tutti_trainer *trainer, struct metric_totals *totals
 {
     *totals = (struct metric_totals) { 0 };
     if (!ranks_average_mode(trainer) || trainer->ranks->average.steps == 0) return TUTTI_OK;
+    parameters_lock(trainer->store);
     struct vote vote = vote_of(trainer_check_views(trainer)); /* the master copy moves */
-    return average(trainer, &vote, totals);
+    const tutti_status status = average(trainer, &vote, totals);
+    parameters_unlock(trainer->store);
+    return status;
 }
 
 /* Seed and step, from which layers make random numbers. */
@@ -229,6 +232,7 @@ static tutti_status forward_with_parameters(tutti_trainer *trainer, enum plan_mo
     int64_t samples, struct metric_totals *totals, const struct arrays *outputs)
 {
     tutti_status status = TUTTI_OK;
+    TRY(trainer_check_views(trainer)); /* of its owner: they may have been opened while this call waited */
     /* All samples, before any is computed: the chunks' `excluded` stays 0. */
     if (mode != PLAN_INFER) TRY(feeds_check_and_count(&trainer->feeds, feeds, samples, &totals->metrics));
     TRY(trainer_use_ema(trainer, true));

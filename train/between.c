@@ -107,7 +107,7 @@ done:
 
 /* -------------------------------------------------------------------------------------------------- states ---- */
 
-tutti_status tutti_get_state(tutti_trainer *trainer, const char *name, const char *state, float *values, int64_t count)
+static tutti_status get_state(tutti_trainer *trainer, const char *name, const char *state, float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
@@ -119,7 +119,15 @@ done:
     return status;
 }
 
-tutti_status tutti_set_state(
+tutti_status tutti_get_state(tutti_trainer *trainer, const char *name, const char *state, float *values, int64_t count)
+{
+    trainer_lock(trainer);
+    const tutti_status status = get_state(trainer, name, state, values, count);
+    trainer_unlock(trainer);
+    return status;
+}
+
+static tutti_status set_state(
     tutti_trainer *trainer, const char *name, const char *state, const float *values, int64_t count)
 {
     tutti_status status;
@@ -130,6 +138,15 @@ tutti_status tutti_set_state(
     memcpy(found, values, (size_t)count * sizeof(float));
     parameters_changed(trainer->store);
 done:
+    return status;
+}
+
+tutti_status tutti_set_state(
+    tutti_trainer *trainer, const char *name, const char *state, const float *values, int64_t count)
+{
+    trainer_lock(trainer);
+    const tutti_status status = set_state(trainer, name, state, values, count);
+    trainer_unlock(trainer);
     return status;
 }
 

@@ -33,3 +33,13 @@ tutti_status trainer_check_trains(const tutti_trainer *trainer, const char *call
         "save, and read or set parameters; train in another trainer, or after the call",
         call);
 }
+
+void trainer_lock(const tutti_trainer *trainer)
+{
+    if (trainer && !is_forked()) parameters_lock(trainer->store);
+}
+
+void trainer_unlock(const tutti_trainer *trainer)
+{
+    if (trainer && !is_forked()) parameters_unlock(trainer->store);
+}

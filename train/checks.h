@@ -17,5 +17,9 @@ tutti_status trainer_check_owns(const struct tutti_trainer *trainer, const char 
 /* Checks that it may train or move its position: its parameters are its own, and the call is not made by a callback of
  * one of its fits. Accepts NULL. */
 tutti_status trainer_check_trains(const struct tutti_trainer *trainer, const char *call);
+/* Keep other threads from the parameters, also between calls of parallel/, which lock them, too. Accept NULL, and a
+ * trainer of a parent process: then the calls in between fail. */
+void trainer_lock(const struct tutti_trainer *trainer);
+void trainer_unlock(const struct tutti_trainer *trainer);
 
 #endif

@@ -151,7 +151,7 @@ done:
     return status;
 }
 
-tutti_status tutti_load_matching(
+static tutti_status load_matching(
     tutti_trainer *trainer, const char *path, const tutti_match_options *given, tutti_match_result *result)
 {
     tutti_status status;
@@ -174,5 +174,14 @@ tutti_status tutti_load_matching(
     parameters_changed(trainer->store);
     if (result) status = RESULT_WRITE(result, &matching.result, tutti_match_result);
 done:
+    return status;
+}
+
+tutti_status tutti_load_matching(
+    tutti_trainer *trainer, const char *path, const tutti_match_options *given, tutti_match_result *result)
+{
+    trainer_lock(trainer);
+    const tutti_status status = load_matching(trainer, path, given, result);
+    trainer_unlock(trainer);
     return status;
 }

@@ -96,7 +96,7 @@ void trainer_parameter_changed(tutti_trainer *trainer, const struct parameter *p
     parameters_changed(trainer->store);
 }
 
-tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
+static tutti_status get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
@@ -108,7 +108,15 @@ done:
     return status;
 }
 
-tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
+tutti_status tutti_get_parameter(tutti_trainer *trainer, const char *name, float *values, int64_t count)
+{
+    trainer_lock(trainer);
+    const tutti_status status = get_parameter(trainer, name, values, count);
+    trainer_unlock(trainer);
+    return status;
+}
+
+static tutti_status set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
@@ -119,6 +127,14 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
     memcpy(found, values, (size_t)count * sizeof(float));
     trainer_parameter_changed(trainer, parameter);
 done:
+    return status;
+}
+
+tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const float *values, int64_t count)
+{
+    trainer_lock(trainer);
+    const tutti_status status = set_parameter(trainer, name, values, count);
+    trainer_unlock(trainer);
     return status;
 }
 
@@ -165,17 +181,24 @@ bool trainer_writes(const tutti_trainer *trainer)
     return !trainer->ranks || trainer->ranks->comm->rank == 0;
 }
 
+static tutti_status save_weights(tutti_trainer *trainer, const char *path)
+{
+    struct checkpoint checkpoint;
+    trainer_lock(trainer);
+    tutti_status status = trainer_checkpoint(trainer, true, false, &checkpoint);
+    if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
+    trainer_unlock(trainer);
+    return status;
+}
+
 tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
-    struct checkpoint checkpoint;
     struct metric_totals totals;
     TRY(forked_check());
     TRY(begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_settle(trainer, &totals));
-    status = trainer_checkpoint(trainer, true, false, &checkpoint);
-    if (status == TUTTI_OK && trainer_writes(trainer)) status = weights_save(&checkpoint, path);
-    status = ranks_agree(trainer, status);
+    status = ranks_agree(trainer, save_weights(trainer, path));
 done:
     return status;
 }
@@ -186,7 +209,7 @@ tutti_status tutti_set_metadata(tutti_trainer *trainer, const char *key, const c
     return metadata_set(trainer->metadata, key, value);
 }
 
-tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
+static tutti_status load_weights(tutti_trainer *trainer, const char *path)
 {
     tutti_status status;
     struct checkpoint checkpoint;
@@ -204,13 +227,29 @@ done:
     return status;
 }
 
-tutti_status trainer_save(tutti_trainer *trainer, const char *name)
+tutti_status tutti_load_weights(tutti_trainer *trainer, const char *path)
+{
+    trainer_lock(trainer);
+    const tutti_status status = load_weights(trainer, path);
+    trainer_unlock(trainer);
+    return status;
+}
+
+static tutti_status save_all(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
     TRY(trainer_checkpoint(trainer, true, true, &checkpoint));
     if (trainer_writes(trainer)) TRY(checkpoint_save(&checkpoint, name));
 done:
+    return status;
+}
+
+tutti_status trainer_save(tutti_trainer *trainer, const char *name)
+{
+    trainer_lock(trainer);
+    const tutti_status status = save_all(trainer, name);
+    trainer_unlock(trainer);
     return status;
 }
 
@@ -238,7 +277,7 @@ static tutti_status load(const tutti_trainer *trainer, const char *name, struct 
     return status;
 }
 
-tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
+static tutti_status resume(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
@@ -257,6 +296,14 @@ tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
     if (trainer->ranks) ranks_average_forget(trainer->ranks);
     parameters_changed(trainer->store);
 done:
+    return status;
+}
+
+tutti_status trainer_resume(tutti_trainer *trainer, const char *name)
+{
+    trainer_lock(trainer);
+    const tutti_status status = resume(trainer, name);
+    trainer_unlock(trainer);
     return status;
 }
 

@@ -51,7 +51,7 @@ static tutti_status keep(
     return TUTTI_OK;
 }
 
-tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
+static tutti_snapshot *take(tutti_trainer *trainer)
 {
     tutti_status status;
     struct metric_totals totals;
@@ -80,6 +80,14 @@ tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
 done:
     tutti_snapshot_free(snapshot);
     return NULL;
+}
+
+tutti_snapshot *tutti_snapshot_take(tutti_trainer *trainer)
+{
+    trainer_lock(trainer);
+    tutti_snapshot *const snapshot = take(trainer);
+    trainer_unlock(trainer);
+    return snapshot;
 }
 
 void tutti_snapshot_free(tutti_snapshot *snapshot)
@@ -147,7 +155,7 @@ static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, 
     return begun;
 }
 
-tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot *snapshot)
+static tutti_status restore(tutti_trainer *trainer, const tutti_snapshot *snapshot)
 {
     tutti_status status;
     struct metric_totals totals;
@@ -169,5 +177,13 @@ tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot
     trainer->state.resumed = checkpoint.position.epoch > 0 || checkpoint.position.samples > 0;
     parameters_changed(trainer->store);
 done:
+    return status;
+}
+
+tutti_status tutti_snapshot_restore(tutti_trainer *trainer, const tutti_snapshot *snapshot)
+{
+    trainer_lock(trainer);
+    const tutti_status status = restore(trainer, snapshot);
+    trainer_unlock(trainer);
     return status;
 }

@@ -52,13 +52,21 @@ static tutti_status open_parameter(
     return status == TUTTI_OK ? open_view(trainer, found, (struct open_view) { 0 }, view) : status;
 }
 
-tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
+static tutti_status view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
 {
     const struct parameter *parameter = NULL;
     float *values = NULL;
     tutti_status status = trainer_find_parameter(trainer, name, &parameter, &values);
     if (status == TUTTI_OK) status = trainer_check_owns(trainer, "tutti_view_parameter()");
     return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, values, view) : status;
+}
+
+tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
+{
+    trainer_lock(trainer);
+    const tutti_status status = view_parameter(trainer, name, view);
+    trainer_unlock(trainer);
+    return status;
 }
 
 tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti_view *view)
@@ -69,12 +77,20 @@ tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti
     return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_GRADIENT, parameter, values, view) : status;
 }
 
-tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view)
+static tutti_status view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view)
 {
     const struct parameter *parameter = NULL;
     float *values = NULL;
     const tutti_status status = trainer_find_state(trainer, name, state, &parameter, &values);
     return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_STATE, parameter, values, view) : status;
+}
+
+tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view)
+{
+    trainer_lock(trainer);
+    const tutti_status status = view_state(trainer, name, state, view);
+    trainer_unlock(trainer);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------- outputs ---- */
@@ -158,7 +174,7 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- closing ---- */
 
-tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed)
+static tutti_status close_view(tutti_trainer *trainer, tutti_view *view, bool changed)
 {
     tutti_status status;
     tutti_view closed;
@@ -176,6 +192,14 @@ tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool cha
     if (changed && closed.kind == TUTTI_VIEW_STATE) parameters_changed(trainer->store);
     view->values = NULL;
 done:
+    return status;
+}
+
+tutti_status tutti_view_close(tutti_trainer *trainer, tutti_view *view, bool changed)
+{
+    trainer_lock(trainer);
+    const tutti_status status = close_view(trainer, view, changed);
+    trainer_unlock(trainer);
     return status;
 }
 

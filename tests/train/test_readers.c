@@ -6,6 +6,7 @@
 #include "tutti_steps.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,66 @@ START_TEST(readers_in_a_thread)
 }
 END_TEST
 
+enum { STEPS_SEEN = 200 };
+
+/* What a training reads of itself after its steps. */
+struct seen {
+    tutti_trainer *trainer;
+    float biases[STEPS_SEEN][BIASES];
+    int count;
+};
+
+static int look(void *user, const tutti_progress *progress)
+{
+    struct seen *seen = user;
+    (void)progress;
+    if (seen->count == STEPS_SEEN) return 0;
+    tutti_snapshot *snapshot = tutti_snapshot_take(seen->trainer);
+    ck_assert_ptr_nonnull(snapshot);
+    tutti_snapshot_free(snapshot);
+    ASSERT_OK(tutti_get_parameter(seen->trainer, "conv.bias", seen->biases[seen->count++], BIASES));
+    return 0;
+}
+
+static atomic_bool infers;
+
+static void *infer_on(void *argument)
+{
+    static float outputs[SAMPLES * CLASSES];
+    tutti_trainer *reader = argument;
+    while (atomic_load(&infers)) ASSERT_OK(tutti_infer(reader, FEED_ONE(images), 8, FETCH_FIRST(reader, outputs)));
+    return NULL;
+}
+
+/* Parameters that a training reads between its steps are never the averages, which a reader infers with. */
+START_TEST(readers_do_not_show_their_averages)
+{
+    static struct seen seen, wanted;
+    struct session owner, alone;
+    pthread_t thread;
+    open_owner(&owner, 1 + _i);
+    open_owner(&alone, 1 + _i);
+    seen = (struct seen) { .trainer = owner.trainer };
+    wanted = (struct seen) { .trainer = alone.trainer };
+    tutti_fitting fitting = { .epochs = 20, .no_shuffle = true, .progress = look, .user = &wanted };
+    ASSERT_OK(tutti_fit(alone.trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
+    tutti_trainer *reader = reader_of(&owner, NULL);
+    ck_assert_msg(reader, "%s", tutti_message(NULL));
+    atomic_store(&infers, true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, infer_on, reader), 0);
+    fitting.user = &seen;
+    ASSERT_OK(tutti_fit(owner.trainer, FEED_PAIR(images, labels), SAMPLES, &fitting));
+    atomic_store(&infers, false);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(seen.count, wanted.count);
+    ck_assert_mem_eq(seen.biases, wanted.biases, sizeof(seen.biases));
+    same_bytes(&owner, &alone);
+    tutti_trainer_free(reader);
+    session_close(&owner);
+    session_close(&alone);
+}
+END_TEST
+
 Suite *suite_readers(void)
 {
     Suite *suite = suite_create("readers");
@@ -209,5 +270,6 @@ Suite *suite_readers(void)
     add_cases(cases, readers_see_what_is_loaded, 2);
     tcase_add_test(cases, readers_only_read);
     add_cases(cases, readers_in_a_thread, 3);
+    add_cases(cases, readers_do_not_show_their_averages, 2);
     return suite;
 }
