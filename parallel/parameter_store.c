@@ -10,14 +10,11 @@
 struct parameter_store *parameters_open(
     struct tutti_trainer *owner, const tutti_network *network, const struct optimizer *optimizer)
 {
-    pthread_mutexattr_t attributes;
     struct parameter_store *store = memory_new(1, sizeof(*store));
     if (!store) return NULL;
     *store = (struct parameter_store) { .network = network, .optimizer = optimizer, .owner = owner, .users = 1 };
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&store->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
+    pthread_mutex_init(&store->turns.mutex, NULL);
+    pthread_cond_init(&store->turns.next, NULL);
     return store;
 }
 
@@ -48,12 +45,26 @@ void parameters_leak(struct parameter_store *store)
 
 void parameters_lock(struct parameter_store *store)
 {
-    pthread_mutex_lock(&store->lock);
+    struct turns *turns = &store->turns;
+    pthread_mutex_lock(&turns->mutex);
+    if (turns->depth == 0 || !pthread_equal(turns->thread, pthread_self())) {
+        const uint64_t ticket = turns->tickets++;
+        while (ticket != turns->served) pthread_cond_wait(&turns->next, &turns->mutex);
+        turns->thread = pthread_self();
+    }
+    turns->depth++;
+    pthread_mutex_unlock(&turns->mutex);
 }
 
 void parameters_unlock(struct parameter_store *store)
 {
-    pthread_mutex_unlock(&store->lock);
+    struct turns *turns = &store->turns;
+    pthread_mutex_lock(&turns->mutex);
+    if (--turns->depth == 0) {
+        turns->served++;
+        pthread_cond_broadcast(&turns->next);
+    }
+    pthread_mutex_unlock(&turns->mutex);
 }
 
 static tutti_status make(float **array, int64_t floats)
@@ -138,7 +149,8 @@ void parameters_close(struct parameter_store *store, const struct tutti_trainer 
     const bool used = --store->users > 0;
     parameters_unlock(store);
     if (used) return;
-    pthread_mutex_destroy(&store->lock);
+    pthread_cond_destroy(&store->turns.next);
+    pthread_mutex_destroy(&store->turns.mutex);
     free(store);
 }
 

@@ -22,6 +22,16 @@ struct tutti_trainer;
  *   LOST       parameters_claim(): others replay its steps, see journal.c      ON_HOST */
 enum newest { NEWEST_ON_HOST, NEWEST_ON_DEVICE, NEWEST_LOST };
 
+/* A lock whose threads take turns, in the order in which they asked: a mutex alone would let one that locks again at
+ * once go before those that sleep. */
+struct turns {
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t next;
+    uint64_t tickets, served; /* given out; whose turn it is */
+    pthread_t thread;         /* that has its turn, while `depth` is above 0 */
+    int depth;                /* of nested calls */
+};
+
 struct parameter_store {
     const tutti_network *network;
     const struct optimizer *optimizer;
@@ -37,7 +47,7 @@ struct parameter_store {
     struct tutti_trainer *owner;      /* the trainer that changes them; NULL: it was freed */
     int users;                        /* the owner, and trainers that read them (tutti_training.parameters_of) */
     bool leaked;                      /* a device of a reader hangs and may come back and read: nothing is freed */
-    pthread_mutex_t lock;             /* a step of the owner, a forward pass of it or of a reader */
+    struct turns turns;               /* a step of the owner, a forward pass of it or of a reader */
 };
 
 /* Makes a store with one user, its owner, or returns NULL. */
@@ -51,7 +61,7 @@ void parameters_close(struct parameter_store *store, const struct tutti_trainer 
 void parameters_abandon(struct parameter_store *store, const struct tutti_trainer *user);
 struct tutti_trainer *parameters_owner(struct parameter_store *store);
 void parameters_leak(struct parameter_store *store);
-/* One thread at a time computes with the parameters. Calls nest. */
+/* One thread at a time computes with the parameters, in turn. Calls nest. */
 void parameters_lock(struct parameter_store *store);
 void parameters_unlock(struct parameter_store *store);
 /* Makes the host's arrays as a training begins. `exchanges`: devices exchange gradients; `sums`: summed gradients are

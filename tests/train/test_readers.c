@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BIASES = 6 }; /* of the layer "conv" */
 
@@ -262,6 +263,48 @@ START_TEST(readers_do_not_show_their_averages)
 }
 END_TEST
 
+enum { TURNS = 20, TURNS_AT_MOST = 2000 };
+
+static atomic_int turns_left;
+
+static void *take_turns(void *argument)
+{
+    struct parameter_store *store = argument;
+    while (atomic_load(&turns_left) > 0) {
+        parameters_lock(store);
+        parameters_lock(store);
+        atomic_fetch_sub(&turns_left, 1);
+        parameters_unlock(store);
+        parameters_unlock(store);
+    }
+    return NULL;
+}
+
+/* A thread that locks the parameters again at once lets another one have its turn first. */
+START_TEST(threads_take_turns)
+{
+    struct session session;
+    pthread_t thread;
+    int taken = 0, steps = 0;
+    session_open(&session, "0", KIND_PLAIN, NULL);
+    struct parameter_store *store = session.trainer->store;
+    atomic_store(&turns_left, TURNS);
+    parameters_lock(store);
+    ck_assert_int_eq(pthread_create(&thread, NULL, take_turns, store), 0);
+    while ((taken = TURNS - atomic_load(&turns_left)) < TURNS && steps++ < TURNS_AT_MOST) {
+        (void)usleep(1000); /* a step */
+        parameters_unlock(store);
+        parameters_lock(store);
+    }
+    parameters_unlock(store);
+    atomic_store(&turns_left, 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(taken, TURNS);
+    ck_assert_int_lt(steps, 25 * TURNS);
+    session_close(&session);
+}
+END_TEST
+
 Suite *suite_readers(void)
 {
     Suite *suite = suite_create("readers");
@@ -271,5 +314,6 @@ Suite *suite_readers(void)
     tcase_add_test(cases, readers_only_read);
     add_cases(cases, readers_in_a_thread, 3);
     add_cases(cases, readers_do_not_show_their_averages, 2);
+    tcase_add_test(cases, threads_take_turns);
     return suite;
 }
