@@ -227,9 +227,11 @@ START_TEST(outputs_are_kept)
     ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
     session_steps(&session, 1);
     fails_with(tutti_view_output(trainer, output, &view), TUTTI_INVALID, "are gone");
+    ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
     fails_with(tutti_infer_keep(trainer, FEED_ONE(images), 5, NULL, 1), TUTTI_INVALID, "to be kept");
     fails_with(
         tutti_infer_keep(trainer, FEED_ONE(images), 5, (tutti_tensor[]) { output, output }, 2), TUTTI_INVALID, "twice");
+    fails_with(tutti_view_output(trainer, output, &view), TUTTI_INVALID, "not an output that the last");
     ASSERT_OK(tutti_infer_keep(trainer, FEED_ONE(images), 5, &output, 1));
     ASSERT_OK(tutti_view_output(trainer, output, &view)); /* which the trainer closes */
     session_close(&session);
