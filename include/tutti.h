@@ -611,7 +611,7 @@ TUTTI_API tutti_status tutti_train_prefetch(
 TUTTI_API tutti_status tutti_evaluate(
     tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples, tutti_metrics *metrics);
 /* Computes outputs in inference mode, for any number of samples. With several ranks, each rank computes its own
- * samples. */
+ * samples. `feeds` may be NULL, and feed_count 0, where tutti_training.carries has all inputs. */
 TUTTI_API tutti_status tutti_infer(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count, int64_t samples,
     const tutti_fetch *fetches, int fetch_count);
 

@@ -255,8 +255,11 @@ tutti_status feeds_read(struct feed_list *list, const tutti_feed *feeds, int cou
     tutti_status status = TUTTI_OK;
     *arrays = (struct arrays) { 0 };
     *borrowed = true;
-    if (!feeds || count < 1)
-        FAIL(TUTTI_INVALID, "no array is fed: pass one for each input, the first of them \"%s\"", list->feeds[0].name);
+    int first = 0; /* that is not carried */
+    while (first < list->arrays.count && list->feeds[first].carried) first++;
+    if (count < 0 || (count > 0 && !feeds) || (first < list->arrays.count && count < 1))
+        FAIL(TUTTI_INVALID, "no array is fed: pass one for each input, the first of them \"%s\"",
+            list->feeds[first < list->arrays.count ? first : 0].name);
     TRY(read_length(list, feeds, count, &arrays->length));
     for (int i = 0; i < count; i++) TRY(take(list, &feeds[i], i, trains, samples, arrays, borrowed));
     for (int i = 0; i < list->arrays.count; i++) {

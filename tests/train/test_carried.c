@@ -303,6 +303,30 @@ START_TEST(wrong_states_are_refused)
 }
 END_TEST
 
+/* x becomes 2 x. */
+START_TEST(all_inputs_are_carried)
+{
+    float state[2 * WIDTH], outputs[2 * WIDTH];
+    tutti_network *network = tutti_network_new(session_runtime(ways[_i].devices, ways[_i].apart));
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(WIDTH)),
+                       y = tutti_op(network, "scale", &x, 1, "factor=2");
+    tutti_training training = ways[_i].training;
+    training.loss = TUTTI_LOSS_NONE;
+    training.carries = &(tutti_carry) { y, x };
+    training.carry_count = 1;
+    tutti_trainer *trainer = tutti_compile(network, y, &training);
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    for (int i = 0; i < 2 * WIDTH; i++) state[i] = (float)i;
+    ASSERT_OK(tutti_set_carried(trainer, x, state, 2));
+    for (int t = 0; t < 3; t++) ASSERT_OK(tutti_infer(trainer, NULL, 0, 2, FETCH_ONE(y, outputs)));
+    for (int i = 0; i < 2 * WIDTH; i++) ck_assert_float_eq_tol(outputs[i], 8 * (float)i, 1e-4f);
+    fails_with(tutti_infer(trainer, FEED_ONE(state), 2, FETCH_ONE(y, outputs)), TUTTI_INVALID, "no feed does");
+    fails_with(tutti_infer(trainer, NULL, -1, 2, FETCH_ONE(y, outputs)), TUTTI_INVALID, "no array is fed");
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+}
+END_TEST
+
 Suite *suite_carried(void)
 {
     Suite *suite = suite_create("carried");
@@ -310,6 +334,7 @@ Suite *suite_carried(void)
     tcase_add_loop_test(cases, steps_are_the_whole, 0, 2 * WAYS_TO_CARRY);
     add_cases(cases, states_are_read_and_written, WAYS_TO_CARRY);
     add_cases(cases, devices_fail_with_the_state, 2);
+    add_cases(cases, all_inputs_are_carried, WAYS_TO_CARRY);
     tcase_add_test(cases, wrong_states_are_refused);
     return suite;
 }
