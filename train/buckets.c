@@ -70,7 +70,7 @@ tutti_status buckets_open(struct buckets *buckets, const tutti_source *source, i
     tutti_status status = TUTTI_OK;
     int64_t *lengths = NULL, *sorted = NULL;
     const int64_t samples = source->samples;
-    *buckets = (struct buckets) { 0 };
+    *buckets = (struct buckets) { .samples = samples };
     if (source->buckets == 0) return TUTTI_OK;
     lengths = memory_new((size_t)samples, sizeof(*lengths));
     sorted = memory_new((size_t)samples, sizeof(*sorted));
@@ -139,7 +139,8 @@ tutti_status buckets_shuffle_batches(int64_t *order, int64_t count, int64_t batc
 int64_t buckets_hash(const struct buckets *buckets, int64_t batch)
 {
     if (buckets->count == 0) return 0;
-    const uint64_t hash = XXH3_64bits(buckets->bounds, (size_t)buckets->count * sizeof(*buckets->bounds));
+    uint64_t hash = XXH3_64bits(buckets->bounds, (size_t)buckets->count * sizeof(*buckets->bounds));
+    hash = XXH3_64bits_withSeed(buckets->of, (size_t)buckets->samples, hash);
     return (int64_t)((hash ^ (uint64_t)batch * 0x9e3779b97f4a7c15u) >> 1 | 1);
 }
 

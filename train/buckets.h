@@ -11,6 +11,7 @@ struct buckets {
     int count; /* 0: none */
     int64_t bounds[BUCKETS_MAX];
     unsigned char *of; /* the bucket of each sample of the source */
+    int64_t samples;
 };
 
 /* `what`: the data that it gives, for messages. */

@@ -121,7 +121,9 @@ static tutti_status train_epoch(struct fit *fit)
     fit->epoch_seconds = 0;
     if (fitting->begin_epoch)
         fitting->begin_epoch(fit->over_arrays ? fitting->user : fit->source->user, position->epoch);
-    TRY(ranks_agree(trainer, open_epoch(position, fit->source, &options, &batches)));
+    status = open_epoch(position, fit->source, &options, &batches);
+    TRY(ranks_same(
+        trainer, status, &(struct common) { "lengths of samples or buckets", (uint64_t)position->epoch_order }, 1));
     struct metric_totals totals;
     while (!cancelled(fit) && !enough(fit)) {
         struct batch batch = { 0 };

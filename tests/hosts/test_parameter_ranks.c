@@ -356,14 +356,14 @@ static tutti_status step_of(struct session *session, int64_t length, int first, 
 }
 
 /* Epochs over all data, in batches of similar lengths: each rank reads its part of a batch with the whole one's length.
- */
-static void fit_lengths(struct session *session)
+ * The lengths begin with that of sample `first`. */
+static tutti_status fit_lengths(struct session *session, int first)
 {
     int64_t of[SAMPLES];
     const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, images, LONGEST }, { "targets", TUTTI_DTYPE_I32, labels } };
-    for (int i = 0; i < SAMPLES; i++) of[i] = 1 + i * 5 % LONGEST;
-    ASSERT_OK(
-        tutti_fit(session->trainer, feeds, 2, SAMPLES, &(tutti_fitting) { .epochs = 2, .lengths = of, .buckets = 3 }));
+    for (int i = 0; i < SAMPLES; i++) of[i] = 1 + (i + first) * 5 % LONGEST;
+    return tutti_fit(
+        session->trainer, feeds, 2, SAMPLES, &(tutti_fitting) { .epochs = 2, .lengths = of, .buckets = 3 });
 }
 
 static void lengths(void)
@@ -378,8 +378,9 @@ static void lengths(void)
         ASSERT_OK(step_of(&ranks, length, mine, half, &both));
         ck_assert_double_eq_tol(whole.loss, both.loss, ROUNDING * whole.loss);
     }
-    fit_lengths(&one);
-    fit_lengths(&ranks);
+    ASSERT_OK(fit_lengths(&one, 0));
+    ASSERT_OK(fit_lengths(&ranks, 0));
+    fails_with(fit_lengths(&ranks, hosts->rank), TUTTI_MISMATCH, "different lengths of samples or buckets");
     fails_with(step_of(&ranks, 3 + hosts->rank, mine, half, NULL), TUTTI_MISMATCH, "different lengths of sequences");
     close_to(&one, &ranks, ROUNDING);
     same_on_ranks(&ranks);

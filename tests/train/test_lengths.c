@@ -203,6 +203,19 @@ START_TEST(arrays_with_lengths)
 }
 END_TEST
 
+/* Swaps the lengths of a shortest text and of a longest one. */
+static void swap_lengths(void)
+{
+    int least = 0, most = 0;
+    for (int i = 1; i < TEXTS; i++) {
+        if (texts.lengths[i] < texts.lengths[least]) least = i;
+        if (texts.lengths[i] > texts.lengths[most]) most = i;
+    }
+    const int64_t length = texts.lengths[least];
+    texts.lengths[least] = texts.lengths[most];
+    texts.lengths[most] = length;
+}
+
 /* Stopped within the second epoch, and continued by another trainer. Other buckets or batches are refused there. */
 START_TEST(resumed_equals_never_stopped)
 {
@@ -220,6 +233,10 @@ START_TEST(resumed_equals_never_stopped)
         "resume with the same buckets, batch and data");
     fails_with(fit(&part, &source, (tutti_fitting) { .epochs = 3, .batch = 7, .resume = in_folder("part") }),
         TUTTI_MISMATCH, "resume with the same buckets, batch and data");
+    swap_lengths(); /* which leaves the bounds of the buckets as they are */
+    fails_with(fit(&part, &source, (tutti_fitting) { .epochs = 3, .resume = in_folder("part") }), TUTTI_MISMATCH,
+        "resume with the same buckets, batch and data");
+    swap_lengths();
     ASSERT_OK(fit(&part, &source, (tutti_fitting) { .epochs = 3, .resume = in_folder("part") }));
     if (way->training.sharing != TUTTI_SHARES_AUTO) same_bytes(&whole, &part);
     close_to(&whole, &part, ROUNDING);
