@@ -23,7 +23,8 @@ tutti_status newest_check(tutti_trainer *trainer)
     if (!replica || !versions_are_partial(&replica->versions)) return TUTTI_OK;
     return trainer_lose(trainer, replica,
         fail(TUTTI_DEVICE_LOST,
-            "device %d, '%s', failed while it updated the parameters: they may be from two different steps",
+            "device %d, '%s', failed while it updated the parameters: they may be from two different steps; "
+            "resume from what was saved last",
             replica->device->index, replica->device->can.name));
 }
 

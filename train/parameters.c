@@ -140,12 +140,8 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
 
 /* --------------------------------------------------------------------------------------------- checkpoints ---- */
 
-tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, struct checkpoint *checkpoint)
+static void describe(const tutti_trainer *trainer, struct checkpoint *checkpoint)
 {
-    tutti_status status = trainer_check_views(trainer);
-    if (status == TUTTI_OK) status = newest_to_host(trainer);
-    if (status == TUTTI_OK && states && trainer->options.trains) status = parameters_make_states(trainer->store);
-    if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
     const struct optimizer_arrays master = parameters_master(trainer->store);
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
@@ -156,6 +152,15 @@ tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, s
         .seed = trainer->state.seed,
         .metadata = trainer->metadata };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
+}
+
+tutti_status trainer_checkpoint(tutti_trainer *trainer, bool ema, bool states, struct checkpoint *checkpoint)
+{
+    tutti_status status = trainer_check_views(trainer);
+    if (status == TUTTI_OK) status = newest_to_host(trainer);
+    if (status == TUTTI_OK && states && trainer->options.trains) status = parameters_make_states(trainer->store);
+    if (status == TUTTI_OK) status = trainer_use_ema(trainer, ema);
+    describe(trainer, checkpoint);
     return status;
 }
 
@@ -277,13 +282,34 @@ static tutti_status load(const tutti_trainer *trainer, const char *name, struct 
     return status;
 }
 
+/* Returns the only device, if its update has failed: the host cannot get its parameters, nor need it where a file
+ * replaces them all. Else NULL. */
+static struct replica *partial_holder(const tutti_trainer *trainer)
+{
+    struct replica *holder = parameters_holder(trainer->store);
+    return holder && !trainer->journal && versions_are_partial(&holder->versions) ? holder : NULL;
+}
+
+/* Makes the arrays that a file fills. */
+static tutti_status checkpoint_to_fill(tutti_trainer *trainer, struct checkpoint *checkpoint)
+{
+    tutti_status status = TUTTI_OK;
+    if (!partial_holder(trainer)) return trainer_checkpoint(trainer, true, true, checkpoint);
+    TRY(parameters_make_parameters(trainer->store));
+    TRY(parameters_make_states(trainer->store));
+    parameters_use_ema(trainer->store, true);
+    describe(trainer, checkpoint);
+done:
+    return status;
+}
+
 static tutti_status resume(tutti_trainer *trainer, const char *name)
 {
     tutti_status status;
     struct checkpoint checkpoint;
     TRY(forked_check());
     TRY(begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
-    TRY(ranks_agree(trainer, trainer_checkpoint(trainer, true, true, &checkpoint)));
+    TRY(ranks_agree(trainer, checkpoint_to_fill(trainer, &checkpoint)));
     TRY(ranks_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(ranks_share_arenas(trainer));
     TRY(ranks_broadcast(trainer, &checkpoint.position, sizeof(checkpoint.position)));
@@ -294,6 +320,9 @@ static tutti_status resume(tutti_trainer *trainer, const char *name)
     trainer->state.seed = checkpoint.seed;
     trainer->state.resumed = true;
     if (trainer->ranks) ranks_average_forget(trainer->ranks);
+    struct replica *partial = partial_holder(trainer);
+    if (partial) versions_mark_partial(&partial->versions, false);
+    if (partial) parameters_fetched(trainer->store);
     parameters_changed(trainer->store);
 done:
     return status;
