@@ -143,14 +143,16 @@ tutti_status tutti_set_parameter(tutti_trainer *trainer, const char *name, const
 static void describe(const tutti_trainer *trainer, struct checkpoint *checkpoint)
 {
     const struct optimizer_arrays master = parameters_master(trainer->store);
+    const tutti_trainer *owner = parameters_owner(trainer->store);
+    if (!owner) owner = trainer;
     *checkpoint = (struct checkpoint) { .parameters = trainer->network->parameters,
         .count = trainer->network->parameter_count,
         .weights = parameters_arenas(trainer->store),
         .optimizer = &trainer->optimizer,
-        .position = trainer->state.position,
+        .position = owner->state.position,
         .loss_scale = trainer->state.loss_scale,
         .seed = trainer->state.seed,
-        .metadata = trainer->metadata };
+        .metadata = trainer->metadata->count > 0 ? trainer->metadata : owner->metadata };
     for (int i = 0; i < OPTIMIZER_STATES; i++) checkpoint->states[i] = master.states[i];
 }
 

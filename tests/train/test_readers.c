@@ -135,6 +135,41 @@ START_TEST(readers_see_what_is_loaded)
 }
 END_TEST
 
+static size_t read_file(const char *path, unsigned char *bytes, size_t most)
+{
+    FILE *file = fopen(path, "rb");
+    ck_assert_ptr_nonnull(file);
+    const size_t count = fread(bytes, 1, most, file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_uint_lt(count, most);
+    return count;
+}
+
+/* Also the texts and the count of steps. */
+START_TEST(readers_save_what_their_owners_save)
+{
+    static unsigned char wanted[1 << 20], found[1 << 20];
+    struct session owner;
+    char file[] = "/tmp/tutti-readers-XXXXXX.safetensors";
+    const int descriptor = mkstemps(file, 12);
+    ck_assert_int_ge(descriptor, 0);
+    (void)close(descriptor);
+    session_open(&owner, "0", KIND_NORM, &(tutti_training) { .ema_decay = 0.5f });
+    tutti_trainer *reader = reader_of(&owner, NULL);
+    ck_assert_msg(reader, "%s", tutti_message(NULL));
+    session_steps(&owner, 2);
+    ASSERT_OK(tutti_set_metadata(owner.trainer, "data", "shapes"));
+    ASSERT_OK(tutti_save_weights(owner.trainer, file));
+    const size_t bytes = read_file(file, wanted, sizeof(wanted));
+    ASSERT_OK(tutti_save_weights(reader, file));
+    ck_assert_uint_eq(read_file(file, found, sizeof(found)), bytes);
+    ck_assert_mem_eq(found, wanted, bytes);
+    ck_assert_int_eq(remove(file), 0);
+    tutti_trainer_free(reader);
+    session_close(&owner);
+}
+END_TEST
+
 START_TEST(readers_only_read)
 {
     struct session owner, other;
@@ -311,6 +346,7 @@ Suite *suite_readers(void)
     TCase *cases = cases_new(suite, "readers", data_make, NULL);
     add_cases(cases, readers_follow, OWNERS);
     add_cases(cases, readers_see_what_is_loaded, 2);
+    tcase_add_test(cases, readers_save_what_their_owners_save);
     tcase_add_test(cases, readers_only_read);
     add_cases(cases, readers_in_a_thread, 3);
     add_cases(cases, readers_do_not_show_their_averages, 2);
