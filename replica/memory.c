@@ -12,6 +12,7 @@ size_t replica_fixed_bytes(const struct replica *replica, bool micro_batches)
     if (setup->trains && (!setup->exchange || setup->automatic)) /* it may be the sole replica */
         bytes += (size_t)optimizer_states(setup->optimizer) * (size_t)setup->network->trained_floats * sizeof(float) +
             setup->optimizer->group_count * sizeof(struct optimizer_group);
+    for (int i = 0; i < setup->carries->count; i++) bytes += 2 * (size_t)setup->batch * setup->carries->items[i].bytes;
     return bytes;
 }
 

@@ -289,9 +289,8 @@ static tutti_status split_into_micro_batches(struct run *run)
     if (status != TUTTI_OK) return status;
     if (run->setup->carries->count > 0 && run->micro_batches > 1)
         FAIL(TUTTI_INVALID,
-            "device %d takes %lld samples at once, but the call has %lld: a trainer that carries state needs them at "
-            "once; "
-            "use fewer",
+            "a trainer that carries state computes its samples at once, and device %d takes %lld, but the call has "
+            "%lld: use fewer, or a device with more memory",
             replica->device->index, (long long)run->samples_each, (long long)samples);
     run->new_plan = !cached->ran;
     TRY(replica_plan(replica, key_of(run, last_samples(run)), &cached));
