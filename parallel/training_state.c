@@ -26,13 +26,27 @@ void trainer_run_end(tutti_trainer *trainer)
     atomic_store(&trainer->state.run, RUN_ENDED);
 }
 
+static tutti_status views_are_open(const char *whose, size_t count)
+{
+    return fail(
+        TUTTI_INVALID, "views of %s are open (%zu): call tutti_view_close() for each of them first", whose, count);
+}
+
+tutti_status trainer_check_own_views(const tutti_trainer *trainer)
+{
+    const size_t count = trainer->state.views.count;
+    return count == 0 ? TUTTI_OK : views_are_open("this trainer", count);
+}
+
 tutti_status trainer_check_views(const tutti_trainer *trainer)
 {
+    const tutti_status status = trainer_check_own_views(trainer);
+    if (status != TUTTI_OK || parameters_owner(trainer->store) == trainer) return status;
+    parameters_lock(trainer->store);
     const tutti_trainer *owner = parameters_owner(trainer->store);
-    const size_t own = trainer->state.views.count, count = own > 0 || !owner ? own : owner->state.views.count;
-    if (count == 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID, "views of %s are open (%zu): call tutti_view_close() for each of them first",
-        own > 0 ? "this trainer" : "the trainer whose parameters it reads", count);
+    const size_t count = owner ? owner->state.views.parameters : 0;
+    parameters_unlock(trainer->store);
+    return count == 0 ? TUTTI_OK : views_are_open("the trainer whose parameters it reads", count);
 }
 
 int64_t training_state_updates(const struct training_state *state)

@@ -33,8 +33,10 @@ bool trainer_stops(const struct tutti_trainer *trainer);        /* all ranks hav
 void trainer_run_begin(struct tutti_trainer *trainer);
 void trainer_run_end(struct tutti_trainer *trainer);
 
-/* Checks that the program reads and writes no parameter in place, see tutti_view. */
+/* Checks that the program reads and writes no parameter in place, see tutti_view, by this trainer or by the one whose
+ * parameters it reads. */
 tutti_status trainer_check_views(const struct tutti_trainer *trainer);
+tutti_status trainer_check_own_views(const struct tutti_trainer *trainer); /* by this trainer */
 
 int64_t training_state_updates(const struct training_state *state); /* steps that the optimizer's states include */
 float trainer_learning_rate(const struct tutti_trainer *trainer);   /* of the next step */

@@ -8,12 +8,14 @@ struct open_view {
     uint64_t number; /* tutti_view.number */
     cl_mem buffer;   /* of an output that is mapped at `mapped`; else NULL */
     void *mapped;
+    bool of_parameters; /* or of the optimizer's states: other trainers that read them (parameters_of) wait */
 };
 
 struct open_views {
     struct open_view *items;
     size_t count, capacity;
-    uint64_t last; /* number of the view that was opened last */
+    size_t parameters; /* how many are of those; changed under the lock of the parameters, as readers count them */
+    uint64_t last;     /* number of the view that was opened last */
 };
 
 /* Outputs that tutti_infer_keep() keeps. */

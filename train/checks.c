@@ -10,7 +10,7 @@ tutti_status trainer_check(const tutti_trainer *trainer, bool trains, int64_t sa
         return fail(TUTTI_INVALID, "the number of samples is %lld: it must be at least 1", (long long)samples);
     if (trains && !trainer->options.evaluates)
         return fail(TUTTI_INVALID, "this trainer has no loss and can only infer: set tutti_training.loss");
-    const tutti_status status = trainer_check_views(trainer);
+    const tutti_status status = trainer_check_own_views(trainer); /* trainer_forward() checks those of its owner */
     return status == TUTTI_OK ? forked_check() : status;
 }
 

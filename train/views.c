@@ -37,6 +37,7 @@ static tutti_status open_view(tutti_trainer *trainer, tutti_view found, struct o
     found.number = open.number = views->last + 1;
     TRY(RESULT_WRITE(view, &found, tutti_view));
     views->items[views->count++] = open;
+    views->parameters += open.of_parameters;
     views->last++;
 done:
     return status;
@@ -48,8 +49,9 @@ static tutti_status open_parameter(
     const tutti_view found = {
         .kind = kind, .name = parameter->name, .values = values, .count = parameter->elements, .shape = parameter->shape
     };
+    const struct open_view open = { .of_parameters = kind != TUTTI_VIEW_GRADIENT };
     const tutti_status status = check(view);
-    return status == TUTTI_OK ? open_view(trainer, found, (struct open_view) { 0 }, view) : status;
+    return status == TUTTI_OK ? open_view(trainer, found, open, view) : status;
 }
 
 static tutti_status view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
@@ -186,6 +188,7 @@ static tutti_status close_view(tutti_trainer *trainer, tutti_view *view, bool ch
     if (!closed.values || closed.trainer != trainer || i == views->count)
         FAIL(TUTTI_INVALID, "the view is not open: close a view of this trainer, or a copy of it, once");
     unmap(trainer, &views->items[i]);
+    views->parameters -= views->items[i].of_parameters;
     views->items[i] = views->items[--views->count];
     if (changed && closed.kind == TUTTI_VIEW_PARAMETER)
         trainer_parameter_changed(trainer, network_find(trainer->network, closed.name));
@@ -207,6 +210,7 @@ void views_close_all(tutti_trainer *trainer)
 {
     struct open_views *views = &trainer->state.views;
     while (views->count > 0) unmap(trainer, &views->items[--views->count]);
+    views->parameters = 0;
 }
 
 void views_free(tutti_trainer *trainer)

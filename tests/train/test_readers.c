@@ -192,6 +192,11 @@ START_TEST(readers_only_read)
     ASSERT_OK(tutti_view_parameter(owner.trainer, "conv.bias", &view));
     fails_with(tutti_evaluate(reader, FEED_PAIR(images, labels), 8, NULL), TUTTI_INVALID, "whose parameters it reads");
     ASSERT_OK(tutti_view_close(owner.trainer, &view, false));
+    const tutti_tensor output = { owner.trainer->objective.outputs[0] };
+    ASSERT_OK(tutti_infer_keep(owner.trainer, FEED_ONE(images), 4, &output, 1));
+    ASSERT_OK(tutti_view_output(owner.trainer, output, &view)); /* which says nothing of parameters */
+    ASSERT_OK(tutti_evaluate(reader, FEED_PAIR(images, labels), 8, NULL));
+    ASSERT_OK(tutti_view_close(owner.trainer, &view, false));
     same_outputs(&owner, reader, true);
     tutti_trainer_free(reader);
     struct session mixed = { other.runtime, other.network, owner.trainer };
