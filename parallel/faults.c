@@ -47,11 +47,16 @@ bool trainer_has_lost(const void *user, int replica)
     return membership_is_lost(&trainer->members, replica);
 }
 
+int devices_hanging(const tutti_trainer *trainer)
+{
+    int count = 0;
+    for (int i = 0; i < trainer->count; i++) count += worker_is_abandoned(&trainer->replicas[i].worker);
+    return count;
+}
+
 bool samples_may_be_read(const tutti_trainer *trainer)
 {
-    for (int i = 0; i < trainer->count; i++)
-        if (worker_is_abandoned(&trainer->replicas[i].worker)) return true;
-    return false;
+    return devices_hanging(trainer) > 0;
 }
 
 tutti_status trainer_lose(tutti_trainer *trainer, struct replica *replica, tutti_status status)

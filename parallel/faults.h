@@ -19,6 +19,8 @@ bool is_device_fault(tutti_status status);
 /* After a training step in which no device failed: votes whether its numbers can be trusted, or it is retried
  * without some of the devices. `replayed`: the step is one of the journal's. */
 struct vote faults_check(struct tutti_trainer *trainer, bool replayed);
+/* Returns how many devices hang. */
+int devices_hanging(const struct tutti_trainer *trainer);
 /* Returns whether a device that hangs may still read samples, which are then never freed. */
 bool samples_may_be_read(const struct tutti_trainer *trainer);
 

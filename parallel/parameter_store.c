@@ -40,7 +40,7 @@ struct tutti_trainer *parameters_owner(struct parameter_store *store)
 
 void parameters_leak(struct parameter_store *store)
 {
-    store->leaked = true;
+    store->leaked = store->frozen_leaked = true;
 }
 
 void parameters_lock(struct parameter_store *store)
@@ -129,6 +129,7 @@ void parameters_drop(struct parameter_store *store)
     if (store->leaked) {
         store->master = store->next = (struct optimizer_arrays) { 0 };
         store->gradients = NULL;
+        store->leaked = false; /* those that are made next are others */
     }
     parameters_copy_free(&store->master);
     parameters_copy_free(&store->next);
@@ -143,7 +144,7 @@ void parameters_close(struct parameter_store *store, const struct tutti_trainer 
     if (store->owner == user) {
         store->owner = NULL;
         parameters_drop(store);
-        if (!store->leaked) free(store->frozen);
+        if (!store->frozen_leaked) free(store->frozen);
         store->frozen = NULL;
     }
     const bool used = --store->users > 0;

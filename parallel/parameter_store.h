@@ -46,8 +46,9 @@ struct parameter_store {
     bool uses_ema;                    /* the master copy's trained parameters and their EMA are swapped */
     struct tutti_trainer *owner;      /* the trainer that changes them; NULL: it was freed */
     int users;                        /* the owner, and trainers that read them (tutti_training.parameters_of) */
-    bool leaked;                      /* a device of a reader hangs and may come back and read: nothing is freed */
-    struct turns turns;               /* a step of the owner, a forward pass of it or of a reader */
+    /* A device of a reader hangs and may come back and read: the present arrays are not freed, nor the frozen ones. */
+    bool leaked, frozen_leaked;
+    struct turns turns; /* a step of the owner, a forward pass of it or of a reader */
 };
 
 /* Makes a store with one user, its owner, or returns NULL. */
@@ -60,7 +61,7 @@ void parameters_close(struct parameter_store *store, const struct tutti_trainer 
 /* Instead, for a user that cannot be freed because a device hangs: nothing is freed. */
 void parameters_abandon(struct parameter_store *store, const struct tutti_trainer *user);
 struct tutti_trainer *parameters_owner(struct parameter_store *store);
-void parameters_leak(struct parameter_store *store);
+void parameters_leak(struct parameter_store *store); /* the present arrays are never freed */
 /* One thread at a time computes with the parameters, in turn. Calls nest. */
 void parameters_lock(struct parameter_store *store);
 void parameters_unlock(struct parameter_store *store);

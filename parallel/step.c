@@ -259,12 +259,21 @@ done:
     return status;
 }
 
+/* A device of a reader that has begun to hang may still read the arrays that it was given. */
+static void leak_what_is_read(tutti_trainer *trainer)
+{
+    const int hanging = devices_hanging(trainer);
+    if (parameters_owner(trainer->store) == trainer || hanging == trainer->hanging) return;
+    trainer->hanging = hanging;
+    parameters_leak(trainer->store);
+}
+
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,
     struct metric_totals *totals, const struct arrays *outputs)
 {
     parameters_lock(trainer->store);
     const tutti_status status = forward_with_parameters(trainer, mode, feeds, samples, totals, outputs);
-    if (parameters_owner(trainer->store) != trainer && samples_may_be_read(trainer)) parameters_leak(trainer->store);
+    leak_what_is_read(trainer);
     parameters_unlock(trainer->store);
     return status;
 }

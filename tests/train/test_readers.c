@@ -207,6 +207,32 @@ START_TEST(readers_only_read)
 }
 END_TEST
 
+/* The arrays of the moment at which a reader's device began to hang stay; later ones are freed. */
+START_TEST(readers_that_hang_leak_once)
+{
+    static float outputs[SAMPLES * CLASSES];
+    struct session owner;
+    session_open(&owner, "0", KIND_PLAIN, NULL);
+    tutti_trainer *reader = reader_of(&owner, NULL);
+    ck_assert_msg(reader, "%s", tutti_message(NULL));
+    struct parameter_store *store = owner.trainer->store;
+    session_steps(&owner, 1);
+    membership_lose(&reader->members, 0);
+    reader->replicas[0].worker.abandoned = true;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_ne(tutti_infer(reader, FEED_ONE(images), 8, FETCH_FIRST(reader, outputs)), TUTTI_OK);
+        float *const read = store->master.parameters;
+        ck_assert_int_eq(store->leaked, i == 0);
+        session_steps(&owner, 1);
+        ck_assert(!store->leaked && store->frozen_leaked);
+        if (i == 0) free(read); /* it does not come back here */
+    }
+    reader->replicas[0].worker.abandoned = false;
+    tutti_trainer_free(reader);
+    session_close(&owner);
+}
+END_TEST
+
 enum { INFERENCES = 60 };
 
 static void *infer_often(void *argument)
@@ -353,6 +379,7 @@ Suite *suite_readers(void)
     add_cases(cases, readers_see_what_is_loaded, 2);
     tcase_add_test(cases, readers_save_what_their_owners_save);
     tcase_add_test(cases, readers_only_read);
+    tcase_add_test(cases, readers_that_hang_leak_once);
     add_cases(cases, readers_in_a_thread, 3);
     add_cases(cases, readers_do_not_show_their_averages, 2);
     tcase_add_test(cases, threads_take_turns);
