@@ -324,7 +324,7 @@ START_TEST(networks_without_sequences_have_no_lengths)
     session_open(&session, "0", KIND_PLAIN, NULL);
     fails_with(fit(&session, &source, (tutti_fitting) { 0 }), TUTTI_INVALID, "no input has TUTTI_SEQUENCE");
     const tutti_fitting fitting = { .lengths = texts.lengths };
-    fails_with(tutti_fit(session.trainer, FEED_PAIR(images, labels), TEXTS, &fitting), TUTTI_INVALID,
+    fails_with(tutti_fit(session.trainer, FEED_PAIR(images, labels), STEP_SAMPLES, &fitting), TUTTI_INVALID,
         "tutti_fitting.lengths is set, but no input has TUTTI_SEQUENCE");
     session_close(&session);
 }
