@@ -14,6 +14,13 @@ tutti_status membership_open(struct membership *members, int count)
     return members->states ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+bool membership_note_hanging(struct membership *members, int hanging)
+{
+    const bool changed = members->hanging != hanging;
+    members->hanging = hanging;
+    return changed;
+}
+
 void membership_close(struct membership *members)
 {
     free(members->states);

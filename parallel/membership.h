@@ -18,6 +18,7 @@ enum member_state { MEMBER_PRESENT, MEMBER_SUSPECT, MEMBER_LOST };
 struct membership {
     enum member_state *states;
     int count;
+    int hanging; /* members that were noted */
 };
 
 tutti_status membership_open(struct membership *members, int count); /* all are present */
@@ -26,6 +27,8 @@ void membership_suspect(struct membership *members, int member);
 void membership_clear(struct membership *members); /* all that are suspect */
 void membership_lose(struct membership *members, int member);
 void membership_lose_all(struct membership *members);
+/* Notes how many hang. Returns whether that is another number than before. */
+bool membership_note_hanging(struct membership *members, int hanging);
 bool membership_is_present(const struct membership *members, int member);
 bool membership_is_suspect(const struct membership *members, int member);
 bool membership_is_lost(const struct membership *members, int member);

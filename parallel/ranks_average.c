@@ -72,12 +72,7 @@ static void agree_on_scale(struct tutti_trainer *trainer)
     }
 }
 
-void ranks_average_equalise(struct ranks *ranks)
-{
-    if (ranks->average.steps > 0) ranks->average.steps = 1;
-}
-
-void ranks_average_forget(struct ranks *ranks)
+void ranks_average_reset(struct ranks *ranks)
 {
     ranks->average.reported = ranks->average.since = (struct rank_note) { 0 };
     ranks->average.steps = 0;
@@ -91,7 +86,7 @@ static void report_rest(struct ranks *ranks, struct metric_totals *totals)
     metric_sums_scale(&ranks->average.reported.metrics, -1);
     totals->metrics = total.metrics;
     metric_sums_add(&totals->metrics, &ranks->average.reported.metrics);
-    ranks_average_forget(ranks);
+    ranks_average_reset(ranks);
 }
 
 tutti_status ranks_average_parameters(

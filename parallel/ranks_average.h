@@ -12,10 +12,8 @@ bool ranks_average_mode(const struct tutti_trainer *trainer);
 /* Call it after a step; batch and totals are 0 if it failed. Unless an average is due (ranks->average.steps), `totals`
  * becomes an estimate for all ranks. */
 void ranks_local_step(struct tutti_trainer *trainer, const struct batch *batch, struct metric_totals *totals);
-/* After a failure that all ranks know: they may have done different numbers of steps, and count the same from now on. */
-void ranks_average_equalise(struct ranks *ranks);
 /* On all ranks, after new parameters and states have replaced what was trained since the last average. */
-void ranks_average_forget(struct ranks *ranks);
+void ranks_average_reset(struct ranks *ranks);
 /* Makes the memory that ranks_average_parameters() needs, and frees. */
 tutti_status ranks_make_average(struct tutti_trainer *trainer);
 /* Averages parameters and states, the newest of which must be on the host unless this rank has failed: all of them, or

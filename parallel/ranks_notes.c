@@ -1,6 +1,5 @@
 #include "parallel/ranks_notes.h"
 
-#include "parallel/ranks_average.h"
 #include "parallel/trainer.h"
 
 #include <stdio.h>
@@ -28,7 +27,8 @@ tutti_status ranks_exchange_notes(struct tutti_trainer *trainer, const struct vo
     for (int i = 0; i < ranks->comm->count; i++) ranks->cancelled |= ranks->notes[i].cancelled != 0;
     for (int i = 0; i < ranks->comm->count; i++) {
         if (ranks->notes[i].says != VOTE_FAIL) continue;
-        ranks_average_equalise(ranks);
+        /* Ranks that average may have done different numbers of steps: they count the same from now on. */
+        if (ranks->average.steps > 0) ranks->average.steps = 1;
         return share_failure(ranks, i, vote);
     }
     return TUTTI_OK;

@@ -262,10 +262,8 @@ done:
 /* A device of a reader that has begun to hang may still read the arrays that it was given. */
 static void leak_what_is_read(tutti_trainer *trainer)
 {
-    const int hanging = devices_hanging(trainer);
-    if (parameters_owner(trainer->store) == trainer || hanging == trainer->hanging) return;
-    trainer->hanging = hanging;
-    parameters_leak(trainer->store);
+    if (parameters_owner(trainer->store) == trainer) return;
+    if (membership_note_hanging(&trainer->members, devices_hanging(trainer))) parameters_leak(trainer->store);
 }
 
 tutti_status trainer_forward(tutti_trainer *trainer, enum plan_mode mode, const struct arrays *feeds, int64_t samples,

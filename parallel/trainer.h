@@ -83,8 +83,7 @@ struct tutti_trainer {
     struct lookahead lookahead;
     struct trainer_report report;
 
-    int count;   /* of devices */
-    int hanging; /* devices of a reader (parameters_of) for which parameters were leaked */
+    int count; /* of devices */
     struct membership members;
     struct replica_setup setup; /* which all replicas have in common */
     struct replica *replicas;

@@ -321,7 +321,7 @@ static tutti_status resume(tutti_trainer *trainer, const char *name)
     loss_scale_resume(&trainer->state.loss_scale, &checkpoint.loss_scale);
     trainer->state.seed = checkpoint.seed;
     trainer->state.resumed = true;
-    if (trainer->ranks) ranks_average_forget(trainer->ranks);
+    if (trainer->ranks) ranks_average_reset(trainer->ranks);
     struct replica *partial = partial_holder(trainer);
     if (partial) versions_mark_partial(&partial->versions, false);
     if (partial) parameters_fetched(trainer->store);
