@@ -49,7 +49,7 @@
  *   Any thread may call tutti_cancel(). While one thread trains, another one may infer and evaluate with a trainer that
  *   has tutti_training.parameters_of.
  *   Call tutti_close() after all other uses of the runtime.
- *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call. tutti_source.read and batch_length,
+ *   Callbacks: tutti_fitting.progress and begin_epoch run in the thread of the call. tutti_source.read, batch_length,
  *   log() and tutti_training.building run in threads of the library, batch_length with `buckets` also in that of the
  *   call. They must not use the trainer or its network. See tutti_fitting.progress for what it may call.
  *
