@@ -523,9 +523,10 @@ typedef struct tutti_training {
      * tutti_evaluate() read the owner's newest ones, or their EMA (ema_decay). Batch, shares, precision and outputs may
      * differ. The reader may have a loss, for evaluations; calls that train, or that change or load parameters, fail
      * with TUTTI_INVALID. `hosts` must be NULL. One thread may train while another one calls tutti_infer() and
-     * tutti_evaluate() of the reader: a step and such a call wait for each other. Either trainer may be freed first;
-     * after the owner, the reader's calls that need parameters fail with TUTTI_INVALID. NULL: this trainer has
-     * parameters of its own. */
+     * tutti_evaluate() of the reader: a step and such a call wait for each other. While views of the owner's parameters
+     * or states are open, the reader's calls fail with TUTTI_INVALID. Either trainer may be freed first; after the
+     * owner, the reader's calls that need parameters fail with TUTTI_INVALID. NULL: this trainer has parameters of its
+     * own. */
     tutti_trainer *parameters_of;
     /* State that this trainer carries from one tutti_infer() to the next; its inputs are not fed. The trainer must have
      * no loss; with parameters_of it infers while another trainer trains. The device with the largest share computes

@@ -70,13 +70,15 @@ typedef struct tutti_view {
 } tutti_view;
 /* Open a view: of a parameter, of its gradient, or of a state by its name (tutti_state_name). If a device has newer
  * numbers, they are copied to the host first. Until the view is closed, every call that computes, saves or loads with
- * this trainer is refused with TUTTI_INVALID; several views may be open, also two of the same numbers.
+ * this trainer is refused with TUTTI_INVALID; so are those of its readers (parameters_of), unless the view is of a
+ * gradient. Several views may be open, also two of the same numbers.
  * Errors: TUTTI_INVALID if there is no such parameter, gradient or state; TUTTI_DEVICE_LOST. */
 TUTTI_API tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view);
 TUTTI_API tutti_status tutti_view_gradient(tutti_trainer *trainer, const char *name, tutti_view *view);
 TUTTI_API tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const char *state, tutti_view *view);
 /* Computes outputs as tutti_infer() does, and keeps them, as float32, for tutti_view_output(): until the trainer
- * computes something else, as training, evaluation, inference and profiles do. */
+ * computes something else, as training, evaluation, inference and profiles do. Errors: as tutti_infer(); TUTTI_INVALID
+ * for a tensor that is no output, or one twice; nothing is kept then. */
 TUTTI_API tutti_status tutti_infer_keep(tutti_trainer *trainer, const tutti_feed *feeds, int feed_count,
     int64_t samples, const tutti_tensor *outputs, int output_count);
 /* Opens a view of such an output. If the trainer has one device, which shares the host's memory and has computed all
