@@ -106,16 +106,21 @@ static void build(struct model *model, int64_t length)
 }
 
 /* Without momentum, so that the parameters are all that a step depends on. */
+static void set_training(tutti_training *training, const struct model *model, int64_t length)
+{
+    training->batch = TEXTS;
+    training->learning_rate = 0.2f;
+    training->seed = 3;
+    training->losses = &model->loss;
+    training->loss_count = 1;
+    training->fetch_in_training = true;
+    if (length == TUTTI_SEQUENCE) training->sequence = LONGEST;
+}
+
 static void compile(struct model *model, const struct way *way, int64_t length)
 {
     tutti_training training = way->training;
-    training.batch = TEXTS;
-    training.learning_rate = 0.2f;
-    training.seed = 3;
-    training.losses = &model->loss;
-    training.loss_count = 1;
-    training.fetch_in_training = true;
-    if (length == TUTTI_SEQUENCE) training.sequence = LONGEST;
+    set_training(&training, model, length);
     model->session.runtime = session_runtime(way->devices, way->apart);
     build(model, length);
     model->session.trainer = tutti_compile(model->session.network, model->logits, &training);
@@ -279,13 +284,7 @@ static void compile_masked(struct model *model, const struct way *way, int64_t l
     model->loss =
         tutti_mean(network, tutti_op(network, "mul", (tutti_tensor[]) { difference, difference }, 2, NULL), NULL);
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s", tutti_message(NULL));
-    training.batch = TEXTS;
-    training.learning_rate = 0.2f;
-    training.seed = 3;
-    training.losses = &model->loss;
-    training.loss_count = 1;
-    training.fetch_in_training = true;
-    if (length == TUTTI_SEQUENCE) training.sequence = LONGEST;
+    set_training(&training, model, length);
     model->session.trainer = tutti_compile(network, model->logits, &training);
     ck_assert_msg(model->session.trainer, "%s", tutti_message(NULL));
 }
