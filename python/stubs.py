@@ -55,7 +55,7 @@ def numbers(one):
 
 
 def member_type(kind, enums):
-    """Of a member of options; None: Python gives none."""
+    """Returns the type of an option struct's member; None if Python does not take the member."""
     if "callback" in kind or kind["name"] == "void":
         return None
     if kind["name"] in enums:

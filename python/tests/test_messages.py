@@ -31,12 +31,12 @@ WRONG = {
     "negative batch": (ValueError, "batch_size is -1: it must be at least 1", lambda t: trainer(batch_size=-1)),
     "larger than the data": (ValueError, "1000, is larger than the data: there are 32", lambda t: t.fit(x, y, batch_size=1000)),
     "a batch that memory has no room for": (ValueError, "2147483647, is larger than the data: there are 32", lambda t: t.fit(x, y, batch_size=2 ** 31 - 1)),
-    "batch of fit": (TypeError, "no option 'batch': batch_size", lambda t: t.fit(x, y, batch=256)),
-    "no_shuffle": (TypeError, "no option 'no_shuffle': shuffle=False", lambda t: t.fit(x, y, no_shuffle=True)),
-    "progress": (TypeError, "no option 'progress': callbacks", lambda t: t.fit(x, y, progress=print)),
-    "begin_epoch": (TypeError, "no option 'begin_epoch': callbacks", lambda t: t.fit(x, y, begin_epoch=print)),
-    "test": (TypeError, "no option 'test': validation_data", lambda t: t.fit(x, y, test=(x, y))),
-    "batch of the trainer": (TypeError, "no option 'batch': batch_size", lambda t: trainer(batch=256)),
+    "batch of fit": (TypeError, "no option 'batch': write batch_size", lambda t: t.fit(x, y, batch=256)),
+    "no_shuffle": (TypeError, "no option 'no_shuffle': write shuffle=False", lambda t: t.fit(x, y, no_shuffle=True)),
+    "progress": (TypeError, "no option 'progress': write callbacks", lambda t: t.fit(x, y, progress=print)),
+    "begin_epoch": (TypeError, "no option 'begin_epoch': write callbacks", lambda t: t.fit(x, y, begin_epoch=print)),
+    "test": (TypeError, "no option 'test': write validation_data", lambda t: t.fit(x, y, test=(x, y))),
+    "batch of the trainer": (TypeError, "no option 'batch': write batch_size", lambda t: trainer(batch=256)),
     "near batch_size": (TypeError, r"no option 'batchsize': did you mean 'batch_size'\?$", lambda t: trainer(batchsize=256)),
     "number of losses": (TypeError, "no option 'loss_count'", lambda t: trainer(loss_count=2)),
     "carries": (TypeError, "no option 'carries'", lambda t: trainer(carries=[t])),
@@ -50,7 +50,7 @@ WRONG = {
     "categorical_crossentropy": (ValueError, r'write "cross_entropy".*softmax.*y\.argmax\(1\)', lambda t: trainer("categorical_crossentropy")),
     "sparse_categorical_crossentropy": (ValueError, 'write "cross_entropy".*softmax', lambda t: trainer("sparse_categorical_crossentropy")),
     "binary_crossentropy": (ValueError, 'write "bce_with_logits".*sigmoid', lambda t: trainer("binary_crossentropy")),
-    "a layer is no loss": (ValueError, "'add' is not known: it is one of", lambda t: trainer("add")),
+    "name of a layer as loss": (ValueError, "the loss 'add' is not known: it is one of", lambda t: trainer("add")),
     "number as loss": (TypeError, "the loss is 3: give a name", lambda t: trainer(3)),
     "list of names": (TypeError, "the loss is a list.*list of tensors", lambda t: trainer(["mse"])),
     "metrics": (TypeError, r"no option 'metrics': fit\(\) and evaluate\(\) give", lambda t: trainer(metrics=["accuracy"])),
@@ -115,7 +115,7 @@ def test_wrong(one, name):
 
 
 def test_names_of_losses():
-    """Those of Keras and PyTorch that mean the same."""
+    """Names of Keras and PyTorch mean the same losses."""
     for theirs, ours in (("mean_squared_error", "mse"), ("MSELoss", "mse"), ("mae", "l1"), ("mean_absolute_error", "l1"), ("smooth_l1", "huber")):
         losses = [trainer(name, seed=3).step(x, x[:, :3]).loss for name in (theirs, ours)]
         assert losses[0] == losses[1], theirs
@@ -141,7 +141,7 @@ def test_lists(one):
 
 
 class Frame:
-    """Of pandas, as far as numpy sees it."""
+    """What numpy sees of a DataFrame of pandas."""
     def __init__(self, values):
         self.values, self.iloc, self.columns = values, None, []
 

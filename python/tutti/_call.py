@@ -57,14 +57,14 @@ def encoded(text):
 
 
 def sizes_of(shape):
-    """Of whole numbers, or one."""
+    """Returns the sizes of a shape, which is whole numbers or a single one."""
     if isinstance(shape, (str, bytes)) or not hasattr(shape, "__iter__"):
         return (number("a size", "int64_t", shape),)
     return tuple(number("a size", "int64_t", size) for size in shape)
 
 
 def shape_sizes(shape):
-    """Those that a tutti_shape takes."""
+    """Returns the sizes of a shape that fits a tutti_shape."""
     sizes, most = sizes_of(shape), ffi.typeof("tutti_shape").fields[1][1].type.length
     if len(sizes) > most:
         raise ValueError(f"a shape has {len(sizes)} sizes: it may have at most {most}")

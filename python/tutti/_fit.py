@@ -20,10 +20,9 @@ INSTEAD = {"validation_split": ": give validation_data=(x[n:], y[n:]), and x[:n]
            "class_weight": ": give the Trainer tutti.cross_entropy(output, targets, class_weights=[...]) as loss",
            "learning_rate": ": set trainer.learning_rate, or the optimizer's",
            "sample_weight": ": give the Trainer tutti.mean(tensor, weights=w) as loss, where w is an input"}
-
-# The same of members of tutti_fitting that fit() sets by arguments of its own.
-OWN = {"batch": ": batch_size", "no_shuffle": ": shuffle=False", "progress": ": callbacks", "begin_epoch": ": callbacks", "test": ": validation_data",
-       "scores": ": evaluate() or predict(), in callbacks", "user": ": callbacks", "size": ""}
+# Members of tutti_fitting that fit() sets itself, and what to write in their place.
+OWN = {"batch": ": write batch_size", "no_shuffle": ": write shuffle=False", "progress": ": write callbacks", "begin_epoch": ": write callbacks",
+       "test": ": write validation_data", "scores": ": call evaluate() or predict() in callbacks", "user": ": write callbacks", "size": ""}
 
 
 class Metrics(NamedTuple):
@@ -193,7 +192,7 @@ def fit(trainer, x, y, epochs, batch_size, validation_data, shuffle, called, sch
     wrong = sorted(name for name in options if name not in dict(ffi.typeof("tutti_fitting").fields) or name in OWN)
     if wrong:
         known = ("epochs", "batch_size", "validation_data", "callbacks", "shuffle", "verbose", "schedule", "steps_per_epoch", *OF_BATCHES)
-        raise TypeError(f"fit() has no option {wrong[0]!r}" + ({**INSTEAD, **OWN}[wrong[0]] if wrong[0] in {**INSTEAD, **OWN} else near(wrong[0], known)))
+        raise TypeError(f"fit() has no option {wrong[0]!r}" + (INSTEAD | OWN).get(wrong[0], near(wrong[0], known)))
     epochs = 1 if epochs is None else whole("epochs", epochs, 1)
     batch_size, steps_per_epoch = (None if number is None else whole(name, number, 1)
                                    for name, number in (("batch_size", batch_size), ("steps_per_epoch", steps_per_epoch)))

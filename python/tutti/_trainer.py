@@ -37,7 +37,8 @@ NOT_TAKEN = {"size", "batch", "parameters_of", "carries"}
 OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in NOT_TAKEN and not name.endswith("_count"))]
 # What to write in place of options of other packages.
 INSTEAD = {"metrics": ": fit() and evaluate() give the loss and, of classes, the accuracy; others are computed from predict(), as in callbacks",
-           "lr": ": write learning_rate=0.1, or optimizer=tutti.SGD(0.1)", "device": ": call tutti.use(\"gpu\") before you make the network"}
+           "lr": ": write learning_rate=0.1, or optimizer=tutti.SGD(0.1)", "device": ": call tutti.use(\"gpu\") before you make the network",
+           "batch": ": write batch_size"}
 PREDICTED = 4096     # samples that predict() reads at once where they are not an array
 
 
@@ -70,7 +71,7 @@ class Trainer(Handle):
         self.output: Tensor = network if isinstance(network, Tensor) else network.outputs[0]
         for name in options:
             if name not in OPTIONS:
-                raise TypeError(f"Trainer() has no option {name!r}" + {**INSTEAD, "batch": ": batch_size"}.get(name, near(name, OPTIONS)))
+                raise TypeError(f"Trainer() has no option {name!r}" + INSTEAD.get(name, near(name, OPTIONS)))
         self.network = self.output.network
         self.lock, self.parent = self.network.lock, self.network
         self.batch_size = None if batch_size is None else whole("batch_size", batch_size, 1)
@@ -93,7 +94,7 @@ class Trainer(Handle):
         self.take_loss(loss)
 
     def take_loss(self, loss):
-        """The same of a constant of tutti_loss, too."""
+        """Does what set_loss() does with a loss that was checked: a name, a number of tutti_loss, or tensors."""
         shape, targets = self.output.shape, None
         if isinstance(loss, str):
             if loss in SIMPLE and (loss not in CLASSES or len(shape) == 1):

@@ -32,7 +32,7 @@ Path = Union[str, "os.PathLike[str]"]
 DType = Union[Literal["float32", "float16", "int32", "int64", "uint8", "bool", "bfloat16"], type, "numpy.dtype[Any]"]
 # Samples of one input.
 Array = Union[numpy.typing.NDArray[Any], HasArray, HasDlpack, Sequence[Any]]
-# Those of all inputs: of one, of several in their order, or by their names.
+# Samples of all inputs: of a single one, of several in their order, or by their names.
 Inputs = Union[Array, Sequence[Array], Mapping[str, Array]]
 # What fit() trains on: arrays, tutti.data, or batches.
 Samples = Union[Inputs, "Data", "Part", Iterable[Any], Callable[[], Iterable[Any]]]

@@ -195,7 +195,7 @@ def is_held(node, example):
 
 
 def nodes_of(module):
-    """Of a graph and of those within it, as parts under torch.no_grad() are."""
+    """Returns the nodes of a graph and of the graphs within it, which parts under torch.no_grad() become."""
     return [node for one in module.modules() if isinstance(one, torch.fx.GraphModule) for node in one.graph.nodes]
 
 
