@@ -56,6 +56,13 @@ struct named_output {
     int value;
 };
 
+/* A low-rank adapter (tutti_lora()): numbers of parameters. weight += scale * up down, or its transpose. */
+struct adapter {
+    int weight, down, up;
+    bool transposed;
+    float scale, dropout;
+};
+
 struct tutti_network {
     struct tutti_runtime *runtime;
     bool held; /* by a thread that is stuck in a driver: never freed */
@@ -69,6 +76,8 @@ struct tutti_network {
     size_t layer_count, layer_capacity;
     struct named_output *outputs;
     size_t output_count, output_capacity;
+    struct adapter *adapters;
+    size_t adapter_count, adapter_capacity;
     struct network_scope {
         char *text;   /* "layer1.0." or NULL: the beginning of names */
         size_t *ends; /* its length before each push */
@@ -134,6 +143,8 @@ float *parameter_in(const struct parameter *parameter, const struct parameter_ar
 /* Writes the initial values of every parameter. */
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas);
 struct tutti_group_options;
+/* TUTTI_INVALID while a trainer uses the network; its first failure, if there was one. */
+tutti_status network_check_idle(const tutti_network *network);
 /* Read options of tutti_group(); whether the parameter's name matches a pattern, as there. */
 tutti_status network_read_group(struct tutti_group_options *options, const struct tutti_group_options *given);
 bool parameter_matches(const struct parameter *parameter, const char *pattern);

@@ -193,7 +193,7 @@ const struct parameter *network_find(const tutti_network *network, const char *n
 }
 
 /* While a trainer uses the network, its parameters stay where they are. */
-static tutti_status check_idle(const tutti_network *network)
+tutti_status network_check_idle(const tutti_network *network)
 {
     if (!network) return fail(TUTTI_INVALID, "the network is NULL: make one with tutti_network_new()");
     if (network->status != TUTTI_OK) return tutti_network_status(network);
@@ -225,7 +225,7 @@ tutti_status tutti_set_initial(tutti_network *network, const char *name, const f
 {
     tutti_status status = TUTTI_OK;
     struct parameter *parameter = NULL;
-    TRY(check_idle(network));
+    TRY(network_check_idle(network));
     TRY(find_parameter(network, name, &parameter));
     if (!values) FAIL(TUTTI_INVALID, "the initial values of '%s' are NULL", name);
     if (count != parameter->elements)
@@ -263,7 +263,7 @@ static tutti_status set_kind(
 {
     tutti_status status = TUTTI_OK;
     int found = 0;
-    TRY(check_idle(network));
+    TRY(network_check_idle(network));
     TRY(check_name(pattern));
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *parameter = &network->parameters[i];
@@ -311,7 +311,7 @@ tutti_status tutti_group(tutti_network *network, const char *pattern, const tutt
     tutti_status status = TUTTI_OK;
     tutti_group_options options;
     int found = 0;
-    TRY(check_idle(network));
+    TRY(network_check_idle(network));
     TRY(check_name(pattern));
     TRY(network_read_group(&options, given));
     for (size_t i = 0; i < network->parameter_count; i++) {

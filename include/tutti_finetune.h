@@ -35,6 +35,29 @@ TUTTI_API tutti_status tutti_group(tutti_network *network, const char *pattern, 
  * matches. */
 TUTTI_API tutti_status tutti_set_group(tutti_trainer *trainer, const char *pattern, const tutti_group_options *options);
 
+typedef struct tutti_lora_options {
+    size_t size;   /* sizeof(tutti_lora_options), or 0 */
+    int64_t rank;  /* of the adapters; 0: 8 */
+    float alpha;   /* the adapter's result is multiplied by alpha / rank; 0: by 1 */
+    float dropout; /* of the adapter's input in training; at least 0, below 1 */
+} tutti_lora_options;
+/* Low-rank adapters (LoRA; Hu et al. 2021): every product of samples with a weight [outputs, inputs] or its transpose
+ * whose name matches a pattern, as for tutti_freeze(), gets two new parameters, "layer.lora_A.weight" [rank, inputs]
+ * and "layer.lora_B.weight" [outputs, rank], for the weight "layer.weight": y = W x + alpha / rank * B A x. A begins as
+ * the weight of tutti_dense(), B with zeros, so the network computes the same at first. All parameters that trained
+ * before are frozen: call tutti_unfreeze() afterwards for those that train as well, such as a new head. Call it when
+ * all layers are added; tensors keep their meaning. Several calls with other patterns are possible. options may be
+ * NULL. Errors: TUTTI_INVALID if no layer matches, one has an adapter, or a trainer uses the network. */
+TUTTI_API tutti_status tutti_lora(tutti_network *network, const char *pattern, const tutti_lora_options *options);
+/* Writes what trains, adapters and unfrozen parameters, into a folder, which is made if it does not exist:
+ * adapter_model.safetensors with the names of the Python package PEFT, and adapter_config.json for it.
+ * tutti_load_matching() reads the file into a network with such adapters. The former files are replaced. With several
+ * ranks, all call it. Errors: TUTTI_INVALID if the network has no adapter, TUTTI_FILE. */
+TUTTI_API tutti_status tutti_save_adapter(tutti_trainer *trainer, const char *folder);
+/* As tutti_save_weights(), with every adapter added to its weight, and without the adapters: weights for the network
+ * as it was before tutti_lora(). Errors: TUTTI_INVALID if the network has no adapter, TUTTI_FILE. */
+TUTTI_API tutti_status tutti_save_merged(tutti_trainer *trainer, const char *path);
+
 /* Outcome for a parameter or running statistic. */
 typedef enum tutti_match {
     TUTTI_MATCH_LOADED,
@@ -62,8 +85,9 @@ typedef struct tutti_match_result {
 
 /* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and does not change
  * the others: for weights of a network with another head. Numbers may be F64, F32, F16 or BF16. The prefixes "module.",
- * "model." and "_orig_mod." of PyTorch's wrappers are ignored, in names of the file and of the network. options and
- * result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
+ * "model.", "_orig_mod." and "base_model." of PyTorch's wrappers are ignored, in names of the file and of the network.
+ * options and result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes
+ * then. */
 TUTTI_API tutti_status tutti_load_matching(
     tutti_trainer *trainer, const char *path, const tutti_match_options *options, tutti_match_result *result);
 

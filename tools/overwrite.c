@@ -6,6 +6,7 @@
 #include "formats/sound.h"
 #include "tools/files.h"
 #include "tools/folds.h"
+#include "tools/lora.h"
 #include "tools/session.h"
 
 #include <dirent.h>
@@ -195,8 +196,12 @@ static int add_outputs(const char *command, const struct option *option)
     if (!given) return EXIT_DONE;
     if (!checkpoint) return add_output(command, option->name, given, given, "");
     const char *base = files_checkpoint(given, name, sizeof name);
-    const int result = add_output(command, option->name, given, base, ".safetensors");
-    return result == EXIT_DONE ? add_output(command, option->name, given, base, ".state.safetensors") : result;
+    static const char *const ends[] = { ".safetensors", ".state.safetensors",
+        LORA_FOLDER "/adapter_model.safetensors" };
+    int result = EXIT_DONE;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && result == EXIT_DONE; i++)
+        result = add_output(command, option->name, given, base, ends[i]);
+    return result;
 }
 
 static int check_option(const char *command, const struct option *option)

@@ -55,6 +55,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     session->reading.raw = arrays != NULL;
     session->arrays = arrays;
     session->facts = options->network.facts;
+    session->lora = options->network.lora;
     return session_build(session, model, shape, (int)classes);
 }
 
@@ -111,6 +112,7 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
     session->facts = options->network.facts;
+    session->lora = options->network.lora;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;

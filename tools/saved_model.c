@@ -33,6 +33,15 @@ static bool read_codes(const json_t *list, struct model_facts *facts)
     return count <= MODEL_CODES;
 }
 
+/* Copies a text and lets *text point to the copy. */
+static bool keep_text(const char **text, char copy[SAVED_MODEL_NAME])
+{
+    if (!*text) return true;
+    if (strlen(*text) >= SAVED_MODEL_NAME) return false;
+    *text = strcpy(copy, *text);
+    return true;
+}
+
 static bool read_object(const json_t *object, struct saved_model *saved)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -40,7 +49,9 @@ static bool read_object(const json_t *object, struct saved_model *saved)
     if (!name || !*name || strlen(name) >= sizeof saved->name || outputs < 0 || outputs > INT32_MAX) return false;
     strcpy(saved->name, name);
     saved->outputs = (int64_t)outputs;
-    return json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
+    return lora_read(json_object_get(object, "lora"), &saved->lora) &&
+        keep_text(&saved->lora.layers, saved->lora_layers) && keep_text(&saved->lora.others, saved->lora_others) &&
+        json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
         read_codes(json_object_get(object, "codes"), &saved->facts);
 }
 
@@ -86,7 +97,8 @@ tutti_status saved_model_keep(const struct session *session)
         json_array_append_new(shape, json_integer((json_int_t)session->shape.sizes[i]));
     json_t *object = json_pack(
         "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
-    const int failed = session->facts.code_count > 0 ? json_object_set(object, "codes", codes) : 0;
+    int failed = session->facts.code_count > 0 ? json_object_set(object, "codes", codes) : 0;
+    if (session->lora.rank > 0) failed |= json_object_set_new(object, "lora", lora_describe(&session->lora));
     json_decref(codes);
     char *text = failed ? NULL : json_dumps(object, JSON_COMPACT);
     const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)

@@ -11,6 +11,8 @@ struct saved_model {
     tutti_shape shape;           /* of a sample; rank 0: unknown */
     int64_t outputs;             /* of a sample; 0: unknown */
     struct model_facts facts;    /* without the number of samples */
+    struct lora lora;            /* adapters; rank 0: none */
+    char lora_layers[SAVED_MODEL_NAME], lora_others[SAVED_MODEL_NAME]; /* its texts */
 };
 
 /* Reads it; what is unknown stays empty. Errors: TUTTI_FORMAT if it is damaged. */

@@ -289,11 +289,8 @@ static tutti_tensor add_input(const struct session *session, tutti_shape shape)
     return tutti_normalise(session->network, x, &options);
 }
 
-int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes)
+static int build_model(struct session *session, const struct model *model, tutti_shape shape, int classes)
 {
-    session->model = model;
-    if (!model->build) session->pixels = NULL; /* a file's inputs are floats */
-    if (!model->build) return build_file(session, shape, classes);
     const char *given = onnx_options_given(&session->onnx);
     if (given)
         return wrong_use(session->command,
@@ -320,6 +317,14 @@ int session_build(struct session *session, const struct model *model, tutti_shap
         format_shape(&shape, sizes, sizeof(sizes)), tutti_message(session->runtime),
         small ? ": images may be too small: try a larger --input" : "");
     return work_failed(session->command, status, message);
+}
+
+int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes)
+{
+    session->model = model;
+    if (!model->build) session->pixels = NULL; /* a file's inputs are floats */
+    const int result = model->build ? build_model(session, model, shape, classes) : build_file(session, shape, classes);
+    return result == EXIT_DONE ? lora_network(session) : result;
 }
 
 /* Checks data with a class for each pixel. */

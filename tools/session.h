@@ -4,6 +4,7 @@
 #define TOOLS_SESSION_H
 
 #include "models/models.h"
+#include "tools/lora.h"
 #include "tools/onnx_options.h"
 #include "tools/options.h"
 #include "tools/report/page_text.h"
@@ -87,6 +88,7 @@ struct session {
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
     struct model_facts facts;        /* of the data: set before session_build() */
+    struct lora lora;                /* adapters of the network: set before session_build() */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel */
     struct file_reading reading;
     tutti_trainer *trainer;

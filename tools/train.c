@@ -9,6 +9,7 @@
 #include "tools/find_lr.h"
 #include "tools/finetune.h"
 #include "tools/folds_page.h"
+#include "tools/lora.h"
 #include "tools/progress.h"
 #include "tools/report/report.h"
 #include "tools/results.h"
@@ -29,6 +30,7 @@ struct settings {
     struct defaults_given given;
     tutti_fitting fitting;
     struct finetune finetune;
+    struct lora lora;
     struct session_options session;
     struct user_data_options own;
     struct schedule_options schedule;
@@ -151,6 +153,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             .given = &s->seed_given },
         SCHEDULE_OPTIONS(s->schedule, s->fitting, *training),
         FINETUNE_OPTIONS(s->finetune),
+        LORA_OPTIONS(s->lora),
         OPTION_HEADING("Saving and watching"),
         { "save", OPTION(s->save), "NAME", "save to NAME.safetensors and NAME.state.safetensors",
             .file = OPTION_WRITES_CHECKPOINT },
@@ -418,6 +421,8 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->pixels = data_pixels(data);
     session->soft = data_mixes(data);
     session->facts = data_facts(data);
+    session->lora = s->lora;
+    session->lora.tells = true;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
@@ -505,6 +510,7 @@ static int check_files(const struct training *training, const struct settings *s
     if (result == EXIT_DONE) result = files_check_output("train", "report", s->report.page);
     if (result == EXIT_DONE) result = files_check_log("train", "log", s->report.log);
     if (result == EXIT_DONE) result = files_check_folder("train", "tensorboard", s->report.tensorboard);
+    if (result == EXIT_DONE) result = files_check_output("train", "merge", s->lora.merged);
     return result == EXIT_DONE ? files_check_output("train", "find-lr", s->finetune.find_rate) : result;
 }
 
@@ -536,6 +542,7 @@ static int train(struct training *training, struct settings *s)
     status = finish_epoch(training);
     if (status != TUTTI_OK) return work_failed("train", status, tutti_message(session->runtime));
     report_left_out(training);
+    if ((result = lora_save(session, training->results.saved)) != EXIT_DONE) return result;
     result = report_end(training);
     const int reported = report_finish(&training->report);
     return result == EXIT_DONE ? reported : result;
@@ -631,6 +638,7 @@ int command_train(int argc, char **argv)
     if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
     int result = choose_model(&settings);
     if (result == EXIT_DONE) result = finetune_check(&settings.finetune, settings.resume);
+    if (result == EXIT_DONE) result = lora_check(&settings.lora, &settings.saved.lora, settings.finetune.freeze);
     if (result == EXIT_DONE)
         result = schedule_check(&settings.schedule, &settings.fitting, settings.save || settings.resume);
     if (result != EXIT_DONE) return result;

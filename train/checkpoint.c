@@ -118,8 +118,11 @@ static tutti_status list_weights(const struct checkpoint *checkpoint, struct lis
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
-        const struct safetensors_tensor tensor =
-            tensor_of(parameter, memory_copy_text(parameter->name), parameter_in(parameter, &checkpoint->weights));
+        const float *values =
+            checkpoint->arrays ? checkpoint->arrays[i] : parameter_in(parameter, &checkpoint->weights);
+        if (!values) continue;
+        const struct safetensors_tensor tensor = tensor_of(
+            parameter, memory_format("%s%s", checkpoint->prefix ? checkpoint->prefix : "", parameter->name), values);
         TRY(list_add(list, &tensor));
         if (parameter->kind == PARAMETER_STATISTIC && text_ends_with(parameter->name, statistic_end))
             TRY(add_counter(list, parameter->name, &checkpoint->position.steps));

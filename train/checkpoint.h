@@ -21,7 +21,10 @@ struct checkpoint {
     struct loss_scale loss_scale;
     uint64_t seed;
     struct metadata *metadata; /* saved with the weights; loading adds what is not there yet. NULL: none */
-    int begun;                 /* set by loading: parameters whose states begin, because they were frozen */
+    /* weights_save(): [count] what it writes instead of `weights`; NULL for a parameter that it leaves out. */
+    const float *const *arrays;
+    const char *prefix; /* weights_save(): of all names; NULL: none */
+    int begun;          /* set by loading: parameters whose states begin, because they were frozen */
 };
 
 /* Refuses NULL, and names without a last component, whose files would be hidden ones. */

@@ -25,10 +25,10 @@ struct matching {
     tutti_match_result result;
 };
 
-/* Strips the prefixes of wrappers: DataParallel, Lightning and others, torch.compile(). */
+/* Strips the prefixes of wrappers: DataParallel, Lightning and others, torch.compile(), PEFT. */
 static const char *bare(const char *name)
 {
-    static const char *const prefixes[] = { "module.", "model.", "_orig_mod." };
+    static const char *const prefixes[] = { "module.", "model.", "_orig_mod.", "base_model." };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
         const size_t length = strlen(prefixes[i]);
         if (!strncmp(name, prefixes[i], length) && name[length]) return bare(name + length);

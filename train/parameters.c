@@ -174,8 +174,7 @@ static tutti_status check_trains(const tutti_trainer *trainer, const char *what)
         owns ? "has no loss" : "reads another one's parameters", what);
 }
 
-/* Begins a call of all ranks that reads or writes files of this name, unless `status` is a failure. */
-static tutti_status begin_file(tutti_trainer *trainer, const char *name, tutti_status status)
+tutti_status trainer_begin_file(tutti_trainer *trainer, const char *name, tutti_status status)
 {
     if (!trainer) return fail(TUTTI_INVALID, "the trainer is NULL: make one with tutti_compile()");
     if (status == TUTTI_OK) status = checkpoint_check_name(name);
@@ -203,7 +202,7 @@ tutti_status tutti_save_weights(tutti_trainer *trainer, const char *path)
     tutti_status status;
     struct metric_totals totals;
     TRY(forked_check());
-    TRY(begin_file(trainer, path, TUTTI_OK));
+    TRY(trainer_begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_settle(trainer, &totals));
     status = ranks_agree(trainer, save_weights(trainer, path));
 done:
@@ -222,7 +221,7 @@ static tutti_status load_weights(tutti_trainer *trainer, const char *path)
     struct checkpoint checkpoint;
     struct metric_totals totals;
     TRY(forked_check());
-    TRY(begin_file(trainer, path, TUTTI_OK));
+    TRY(trainer_begin_file(trainer, path, TUTTI_OK));
     TRY(trainer_check_owns(trainer, "tutti_load_weights()"));
     TRY(trainer_settle(trainer, &totals));
     TRY(ranks_agree(trainer, trainer_checkpoint(trainer, false, false, &checkpoint)));
@@ -265,7 +264,7 @@ tutti_status tutti_save(tutti_trainer *trainer, const char *name)
     tutti_status status;
     struct metric_totals totals;
     TRY(forked_check());
-    TRY(begin_file(trainer, name, check_trains(trainer, "save: use tutti_save_weights()")));
+    TRY(trainer_begin_file(trainer, name, check_trains(trainer, "save: use tutti_save_weights()")));
     TRY(trainer_settle(trainer, &totals));
     TRY(ranks_agree(trainer, trainer_save(trainer, name)));
 done:
@@ -310,7 +309,7 @@ static tutti_status resume(tutti_trainer *trainer, const char *name)
     tutti_status status;
     struct checkpoint checkpoint;
     TRY(forked_check());
-    TRY(begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
+    TRY(trainer_begin_file(trainer, name, check_trains(trainer, "resume: use tutti_load_weights()")));
     TRY(ranks_agree(trainer, checkpoint_to_fill(trainer, &checkpoint)));
     TRY(ranks_agree(trainer, load(trainer, name, &checkpoint)));
     TRY(ranks_share_arenas(trainer));

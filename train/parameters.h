@@ -28,6 +28,8 @@ tutti_status trainer_resume(struct tutti_trainer *trainer, const char *name);
 /* Does what tutti_save() does, but without the other ranks: saves this rank's parameters and states if it is the one
  * that writes. */
 tutti_status trainer_save(struct tutti_trainer *trainer, const char *name);
+/* Begins a call of all ranks that reads or writes files of this name, unless `status` is a failure. */
+tutti_status trainer_begin_file(struct tutti_trainer *trainer, const char *name, tutti_status status);
 bool trainer_writes(const struct tutti_trainer *trainer); /* rank 0 has the files */
 
 #endif

@@ -56,6 +56,27 @@ def test_save_and_load(trained, digits, tmp_path):
         other.load(tmp_path / "none")
 
 
+def test_lora(trained, digits, tmp_path):
+    """Adapters learn other digits, the weights stay; merged, they give the same in a network without them."""
+    trainer, _ = trained
+    trainer.save(tmp_path / "base.safetensors")
+    network = tutti.models.mlp(classes=10, input=(1, 10, 10))
+    network.lora("fc*", rank=4, alpha=8)
+    tuned = tutti.Trainer(network, loss="cross_entropy", optimizer=tutti.Adam(0.01), seed=3, batch_size=64)
+    for name in ("fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "fc3.weight", "fc3.bias"):
+        tuned.parameters[name][:] = trainer.parameters[name]
+    assert numpy.allclose(tuned.predict(digits[3]), trainer.predict(digits[3]), atol=1e-4)
+    history = tuned.fit(digits[1], (digits[2] + 3) % 10, epochs=8)
+    assert history["loss"][-1] < history["loss"][0] / 3
+    assert numpy.array_equal(tuned.parameters["fc1.weight"], trainer.parameters["fc1.weight"])
+    tuned.save_adapter(tmp_path / "adapter")
+    assert json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())["r"] == 4
+    tuned.save_merged(tmp_path / "merged.safetensors")
+    merged = trainer_of(digits, batch_size=64)
+    merged.load(tmp_path / "merged.safetensors")
+    assert numpy.allclose(merged.predict(digits[3]), tuned.predict(digits[3]), atol=1e-3)
+
+
 def test_export_and_load(trained, digits, tmp_path):
     trainer, _ = trained
     trainer.export(tmp_path / "model.onnx")

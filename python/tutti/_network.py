@@ -14,7 +14,7 @@ from ._feeds import plain
 from ._handle import Handle, UseLock, taken
 from ._native import ffi, lib
 from ._runtime import Runtime, default_runtime
-from ._values import shown
+from ._values import number, shown
 from .errors import by_status, check, made, message
 
 if TYPE_CHECKING:
@@ -211,6 +211,16 @@ class Network(Handle):
     def unfreeze(self, pattern: str) -> None:
         check(lib.tutti_unfreeze(self.pointer, encoded(pattern)))
         self.note(".unfreeze", pattern)
+
+    def lora(self, pattern: str = "*", rank: int = 8, alpha: float = 0, dropout: float = 0) -> None:
+        """Adds low-rank adapters to the dense layers whose weights match, and freezes all other parameters (Hu et al. 2021).
+
+        An adapter adds alpha / rank * B A x; alpha 0 stands for the rank. unfreeze() then lets others train, too.
+        Trainer.save_adapter() writes the adapters, Trainer.save_merged() weights with them added."""
+        options = ffi.new("tutti_lora_options *", {"rank": number("rank", "int64_t", rank), "alpha": number("alpha", "float", alpha),
+                                                   "dropout": number("dropout", "float", dropout)})
+        check(lib.tutti_lora(self.pointer, encoded(pattern), options))
+        self.note(".lora", pattern, rank, alpha, dropout)
 
     def layers(self) -> list[tuple[str, str, tuple[int, ...], int]]:
         """(name, operation, shape of a sample, parameters) of each layer."""

@@ -343,6 +343,16 @@ class Trainer(Handle):
         with self.lock:
             check(function(self.pointer, path))
 
+    def save_adapter(self, folder: Path) -> None:
+        """Saves what trains in a network with adapters (Network.lora()), as the package PEFT reads it: a model file and a configuration."""
+        with self.lock:
+            check(lib.tutti_save_adapter(self.pointer, encoded(folder)))
+
+    def save_merged(self, name: Path) -> None:
+        """Saves weights to which the adapters of Network.lora() are added, for a network without adapters."""
+        with self.lock:
+            check(lib.tutti_save_merged(self.pointer, encoded(name)))
+
     def load(self, name: Path) -> None:
         """Loads what save() saved; fit() then goes on where a checkpoint was saved."""
         path = encoded(name)

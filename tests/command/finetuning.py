@@ -1,4 +1,5 @@
 """Fine-tuning by the command: weights with another head, thawing, rates of patterns, losses of labels, folds."""
+import json
 import re
 import struct
 import xml.etree.ElementTree
@@ -43,6 +44,33 @@ class Finetuning(harness.CommandTest):
         self.assertGreater(outcome.lines()[-1]["test_accuracy"], 0.9)
         old, new = self.weights("eight8"), self.weights("ten10")
         self.assertEqual({name for name in old if old[name] != new[name]}, {"fc3.weight", "fc3.bias"})
+
+    def test_adapters(self):
+        """Adapters and a new head train, the other weights stay. A checkpoint says which adapters it has; merged weights need none."""
+        self.train("--epochs", "5", "--lr", "0.1", "--save", "base")
+        arguments = ("--weights", "base.safetensors", "--lora", "3", "--lora-layers", "fc1*,fc2.*", "--lora-train", "fc3.bias", "--lora-alpha", "6",
+                     "--lora-dropout", "0.1", "--epochs", "2", "--merge", "merged.safetensors", "--save", "tuned")
+        outcome = self.train(*arguments)
+        trained = 3 * (100 + 512 + 512 + 512) + 10
+        for words in ("loaded 6 arrays from base.safetensors", f"adapters of rank 3: {trained} parameters train instead of", "adapters saved in tuned.adapter",
+                      "merged weights saved as merged.safetensors"):
+            self.assertIn(words, outcome.errors)
+        base, tuned, merged = self.weights("base"), self.weights("tuned"), self.weights("merged")
+        self.assertEqual({name for name in base if base[name] != tuned[name]}, {"fc3.bias"})
+        self.assertEqual({name for name in base if base[name] != merged[name]}, {"fc1.weight", "fc2.weight", "fc3.bias"})
+        self.assertEqual(set(merged), set(base))
+        alone = npz.safetensors(self.folder / "tuned.adapter" / "adapter_model.safetensors")
+        self.assertEqual({f"base_model.model.{name}" for name in tuned if "lora" in name} | {"base_model.model.fc3.bias"}, set(alone))
+        config = json.loads((self.folder / "tuned.adapter" / "adapter_config.json").read_text())
+        self.assertEqual((config["r"], config["lora_alpha"], config["target_modules"], config["modules_to_save"]), (3, 6, ["fc1", "fc2"], ["fc3"]))
+        scores = [self.good("eval", "--weights", f"{name}.safetensors", "--data", self.ten, "--json").lines()[-1] for name in ("tuned", "merged")]
+        self.assertAlmostEqual(scores[0]["loss"], scores[1]["loss"], places=5)
+        self.train("--resume", "tuned", "--epochs", "3")
+        self.refused(2, "has an adapter already", *self.common, *arguments[:4], "--lora-layers", "fc1*,fc1.weight")
+        self.refused(2, "no dense layer has a weight with a name like 'conv*'", *self.common, *arguments[:4], "--lora-layers", "conv*")
+        self.refused(2, "--merge needs --lora", *self.common, "--merge", "m.safetensors")
+        self.refused(2, "--lora and --freeze", *self.common, "--lora", "2", "--freeze", "fc1*")
+        self.refused(2, "this file is also base.safetensors", *self.common, *arguments[:4], "--merge", "base.safetensors")
 
     def rename(self, name, change):
         """Changes the names in the header of a file of weights."""

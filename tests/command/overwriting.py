@@ -28,6 +28,7 @@ USES = [
     ("train mlp --data sole", "log", {"sole/s.csv": "this file is in sole"}),
     ("train lenet --data pets", "report", {"pets/cat/0.ppm": "this file is in pets"}),
     ("train mlp --weights m", "report", WEIGHTS),
+    ("train mlp --weights m --lora 2", "merge", WEIGHTS),
     ("train mlp --weights m.safetensors", "save",
      {"m": "m.safetensors is also m.safetensors", "symbolic.state.safetensors": "symbolic.safetensors is also m.safetensors"}),
     ("train mlp --resume m", "log", {**WEIGHTS, "m.state.safetensors": "this file is also m.state.safetensors"}),

@@ -16,6 +16,7 @@ Suite *suite_finetune(void);
 Suite *suite_fit(void);
 Suite *suite_fp16(void);
 Suite *suite_lengths(void);
+Suite *suite_lora(void);
 Suite *suite_objective(void);
 Suite *suite_options(void);
 Suite *suite_bf16(void);
