@@ -13,13 +13,16 @@
 #define TUTTI_HPP
 
 #include <tutti.h>
+#include <tutti_inspect.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -135,14 +138,14 @@ private:
     std::size_t size_;
 };
 
-/* An array for an input, or for "targets". */
+/* An array for an input, or for "targets". steps: the length of its sequences, as tutti_feed.length. */
 struct feed : tutti_feed {
     std::size_t size;
     template <typename container,
         typename element =
             std::remove_const_t<std::remove_pointer_t<decltype(std::declval<const container &>().data())>>>
-    feed(const char *input, const container &values)
-        : tutti_feed { input, dtype_of<element>(), values.data(), 0 }
+    feed(const char *input, const container &values, std::int64_t steps = 0)
+        : tutti_feed { input, dtype_of<element>(), values.data(), steps }
         , size(values.size())
     {
     }
@@ -187,6 +190,9 @@ public:
     trainer(const network &network, tutti_tensor output, const tutti_training &training)
         : trainer_owner(tutti_compile(network, output, &training))
         , network_(network)
+        , output_(output)
+        , loss_(training.loss)
+        , sequence_(training.sequence)
     {
     }
     trainer(trainer &&) noexcept = default;
@@ -194,6 +200,9 @@ public:
     {
         trainer_owner::operator=(std::move(other));
         std::swap(network_, other.network_);
+        std::swap(output_, other.output_);
+        std::swap(loss_, other.loss_);
+        std::swap(sequence_, other.sequence_);
         return *this;
     }
     void fit(std::initializer_list<feed> feeds, std::int64_t samples, const tutti_fitting &fitting)
@@ -245,36 +254,65 @@ public:
     {
         const auto list = checked(feeds, samples);
         const tutti_fetch fetch = { output, TUTTI_DTYPE_F32, values.data() };
-        require_room(values.size(), samples, output);
+        require("the array for an output", values.size(), samples, elements_of(output, length_of(feeds)));
         check(tutti_infer(*this, list.data(), static_cast<int>(list.size()), samples, &fetch, 1));
     }
 
 private:
-    static void require_multiple(std::size_t size, std::int64_t samples)
+    static void require(const std::string &what, std::size_t size, std::int64_t samples, std::uint64_t elements)
     {
-        if (samples < 0 || (samples > 0 && (size == 0 || size % static_cast<std::uint64_t>(samples))))
-            throw error(TUTTI_INVALID, "the number of an array's elements is not a multiple of that of samples");
+        const auto count = static_cast<std::uint64_t>(samples);
+        if (samples < 0) throw error(TUTTI_INVALID, "the number of samples is negative");
+        if (samples == 0 || (size % count == 0 && size / count == elements)) return;
+        throw error(TUTTI_INVALID,
+            (what + " has " + std::to_string(size) + " elements: " + std::to_string(samples) + " samples of " +
+                std::to_string(elements) + " are needed")
+                .c_str());
     }
-    void require_room(std::size_t size, std::int64_t samples, tutti_tensor output) const
+    /* Elements of a sample. */
+    std::uint64_t elements_of(tutti_tensor tensor, std::int64_t length) const
     {
         tutti_shape shape = {};
         std::uint64_t elements = 1;
-        require_multiple(size, samples);
-        check(tutti_shape_of(network_, output, &shape));
-        for (int i = 0; i < shape.rank; i++) {
-            if (shape.sizes[i] == TUTTI_SEQUENCE) return; /* the length is that of the feeds */
-            elements *= static_cast<std::uint64_t>(shape.sizes[i]);
-        }
-        if (samples > 0 && size / static_cast<std::uint64_t>(samples) != elements)
-            throw error(TUTTI_INVALID, "the array for an output has not the size of the output for all samples");
+        check(tutti_shape_of(network_, tensor, &shape));
+        for (int i = 0; i < shape.rank; i++)
+            elements *= static_cast<std::uint64_t>(shape.sizes[i] == TUTTI_SEQUENCE ? length : shape.sizes[i]);
+        return elements;
     }
-    static std::vector<tutti_feed> checked(std::initializer_list<feed> feeds, std::int64_t samples)
+    std::int64_t length_of(std::initializer_list<feed> feeds) const
     {
-        for (const feed &one : feeds) require_multiple(one.size, samples);
+        for (const feed &one : feeds)
+            if (one.length) return one.length;
+        return sequence_;
+    }
+    /* Checks the array at a position among the feeds. What has no such input is left to the library to refuse. */
+    void require_input(const feed &one, int position, std::int64_t samples, std::int64_t length) const
+    {
+        tutti_tensor input = {};
+        int at = one.name ? 0 : position;
+        if (length < 0) return;
+        for (; tutti_network_input(network_, at, &input) == TUTTI_OK; at++) {
+            tutti_tensor_info info = TUTTI_OPTIONS(tutti_tensor_info);
+            check(tutti_network_tensor(network_, input, &info));
+            if (!one.name || std::strcmp(one.name, info.name) == 0)
+                return require(
+                    std::string("the array for \"") + info.name + '"', one.size, samples, elements_of(input, length));
+        }
+        if (loss_ == TUTTI_LOSS_NONE || (one.name ? std::strcmp(one.name, "targets") != 0 : at != position)) return;
+        const std::uint64_t elements = loss_ == TUTTI_CROSS_ENTROPY ? 1 : elements_of(output_, length);
+        require("the array for \"targets\"", one.size, samples, elements);
+    }
+    std::vector<tutti_feed> checked(std::initializer_list<feed> feeds, std::int64_t samples) const
+    {
+        int position = 0;
+        for (const feed &one : feeds) require_input(one, position++, samples, length_of(feeds));
         return { feeds.begin(), feeds.end() };
     }
 
     tutti_network *network_; /* of the constructor; it lives longer */
+    tutti_tensor output_;
+    tutti_loss loss_;
+    std::int64_t sequence_;
 };
 
 } // namespace tutti

@@ -31,6 +31,40 @@ static tutti::trainer made(const tutti::network &network, tutti_tensor output)
     return tutti::trainer(network, output, training);
 }
 
+/* Arrays of classes, of bytes, of sequences, whose length a feed or the options say. */
+static void check_sizes(const tutti::runtime &runtime)
+{
+    tutti::network network(runtime);
+    const std::int64_t steps[] = { TUTTI_SEQUENCE, 3 };
+    const tutti_tensor x = tutti_input_typed(network, "x", TUTTI_DTYPE_U8, steps, 2);
+    const tutti_tensor floats = tutti_cast(network, x, TUTTI_DTYPE_F32);
+    const tutti_tensor means = tutti_op(network, "reduce_mean", &floats, 1, "axes=0 keepdims=0");
+    const tutti_tensor logits = tutti_dense(network, means, 3, nullptr);
+    tutti_training training = TUTTI_OPTIONS(tutti_training);
+    training.batch = 2;
+    training.sequence = 5;
+    training.outputs = &floats;
+    training.output_count = 1;
+    tutti::trainer trainer(network, logits, training);
+    const std::vector<std::uint8_t> longest(2 * 5 * 3, 1), shorter(2 * 4 * 3, 1);
+    const std::array<std::int64_t, 2> classes = { 0, 2 };
+    std::vector<float> outputs(2 * 4 * 3);
+    trainer.step({ { "x", longest }, { "targets", classes } }, 2);
+    trainer.step({ { "x", shorter, 4 }, { "targets", classes } }, 2);
+    trainer.infer({ { "x", shorter, 4 } }, 2, floats, outputs);
+    throws(TUTTI_INVALID, "\"x\" has 24 elements: 2 samples of 15", [&] {
+        trainer.step({ { "x", shorter }, { "targets", classes } }, 2);
+    });
+    throws(TUTTI_INVALID, "an output has 24 elements: 2 samples of 15", [&] {
+        trainer.infer({ { "x", longest } }, 2, floats, outputs);
+    });
+    throws(TUTTI_INVALID, "\"targets\" has 2 elements: 1 samples of 1", [&] {
+        trainer.step({ { "x", shorter, 8 }, { "targets", classes } }, 1);
+    });
+    tutti::trainer moved = std::move(trainer);
+    throws(TUTTI_INVALID, "2 samples of 15", [&] { moved.evaluate({ { "x", shorter }, { "targets", classes } }, 2); });
+}
+
 int main()
 {
     static_assert(!std::is_copy_constructible_v<tutti::network> && !std::is_copy_assignable_v<tutti::trainer>);
@@ -53,13 +87,33 @@ int main()
     tutti_fitting fitting = TUTTI_OPTIONS(tutti_fitting);
     trainer.fit(feeds, 8, fitting);
     require(trainer.evaluate(feeds, 8).samples == 8, "evaluated");
-    require(trainer.step({ { "x", points }, { "targets", targets } }, 4).samples == 4, "a step");
+    require(
+        trainer.step({ { "x", tutti::span<const float>(points.data(), 8) },
+                         { "targets", tutti::span<const float>(targets.data(), 4) } },
+                   4)
+                .samples == 4,
+        "a step");
+    throws(TUTTI_INVALID, "\"x\" has 16 elements: 4 samples of 2 are needed", [&] { trainer.step(feeds, 4); });
     float outputs[8];
     trainer.infer({ { "x", points } }, 8, y, tutti::span<float>(outputs, 8));
-    throws(TUTTI_INVALID, "size of the output", [&] {
+    throws(TUTTI_INVALID, "an output has 8 elements: 4 samples of 1 are needed", [&] {
         trainer.infer({ { "x", std::array<float, 8>() } }, 4, y, tutti::span<float>(outputs, 8));
     });
-    throws(TUTTI_INVALID, "multiple", [&] { trainer.fit(feeds, 7, fitting); });
+    throws(TUTTI_INVALID, "\"x\" has 16 elements: 7 samples of 2 are needed", [&] { trainer.fit(feeds, 7, fitting); });
+    throws(TUTTI_INVALID, "\"x\" has 8 elements: 8 samples of 2 are needed", [&] {
+        trainer.step({ { "targets", targets }, { "x", std::array<float, 8>() } }, 8);
+    });
+    throws(TUTTI_INVALID, "\"targets\" has 8 elements: 4 samples of 1 are needed", [&] {
+        trainer.evaluate({ { "x", std::array<float, 8>() }, { "targets", targets } }, 4);
+    });
+    throws(TUTTI_INVALID, "\"x\" has 8 elements", [&] {
+        trainer.evaluate({ { nullptr, targets }, { nullptr, targets } }, 8);
+    });
+    throws(TUTTI_INVALID, "\"targets\" has 16", [&] {
+        trainer.evaluate({ { nullptr, points }, { nullptr, points } }, 8);
+    });
+    throws(TUTTI_INVALID, "negative", [&] { trainer.step(feeds, -1); });
+    throws(TUTTI_INVALID, "\"z\"", [&] { trainer.step({ { "z", points } }, 8); });
     throws(TUTTI_CANCELLED, "", [&] { trainer.fit(feeds, 8, fitting, [](const tutti_progress &) { return false; }); });
     throws(TUTTI_FILE, "absent", [&] { tutti::check(tutti_load_weights(trainer, "absent/weights.safetensors")); });
     int thrown = 0;
@@ -71,6 +125,7 @@ int main()
     require(thrown == 42, "what a callback threw");
     trainer.fit(feeds, 8, fitting); /* it is still usable */
 
+    check_sizes(runtime);
     tutti::network broken(runtime);
     const tutti_tensor bad = tutti_reshape(broken, tutti_input(broken, "x", tutti::shape({ 2 })), tutti::shape({ 5 }));
     throws(TUTTI_SHAPE, "", [&] { made(broken, bad); });
