@@ -25,6 +25,18 @@ static const struct value *first_batched(const struct graph *graph, const int *i
     return NULL;
 }
 
+/* An item's number is an int. There is one for each element of this value, unless the options say how many. */
+static tutti_status check_items(const struct custom *custom, const struct value *value, bool backward)
+{
+    const int64_t elements = custom_sample_elements(value);
+    if (custom->items[backward] || shape_sequences(&value->shape) > 0 || elements <= INT32_MAX) return TUTTI_OK;
+    return fail(TUTTI_SHAPE,
+        "custom operation '%s': a sample would have %" PRId64 " items in the %s, one for each element of %s: at most "
+        "2147483647 are possible; set tutti_custom_options.%s_items, and let an item do more",
+        custom->operation, elements, backward ? "backward" : "forward", backward ? custom->names[0] : "y",
+        backward ? "backward" : "forward");
+}
+
 static tutti_status infer(const struct graph *graph, struct node *node, struct value *outputs)
 {
     const struct custom_attributes *a = custom_attributes(node);
@@ -40,7 +52,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const tutti_shape shape = a->shape.rank ? a->shape : x->shape;
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = true, .shape = shape };
     if (x->batched && shape.rank == x->shape.rank) outputs[0].axes = x->axes;
-    return TUTTI_OK;
+    return check_items(a->custom, &outputs[0], false);
 }
 
 /* Sets the gradient's shape: that of the input, with the batch. */
@@ -63,6 +75,7 @@ static tutti_status infer_gradient(const struct graph *graph, struct node *node,
     tutti_status status = TUTTI_OK;
     const struct custom *custom = custom_attributes(node)->custom;
     const struct value *dy = graph_at(graph, node->inputs[CUSTOM_DY]);
+    TRY(check_items(custom, graph_at(graph, node->inputs[CUSTOM_X]), true));
     node->output_count = custom->inputs;
     for (int i = 0; i < custom->inputs; i++)
         TRY(infer_input(custom, graph_at(graph, node->inputs[CUSTOM_X + i]), dy, &outputs[i]));

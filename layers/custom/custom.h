@@ -65,6 +65,9 @@ const char *custom_text(const struct custom_values *values, bool backward);
 void custom_launch(const struct custom_values *values, bool backward, int64_t samples, const cl_mem *buffers,
     struct launch_list *list);
 
+/* custom_words.c: tells whether a word has a meaning in OpenCL C, as a type, keyword, constant or function. */
+bool custom_is_reserved(const char *word, size_t length);
+
 /* custom_check.c: compares the kernels of a node with the reference, or finite differences, unless they passed before.
  */
 tutti_status custom_check(struct device *device, const struct problem *problem);

@@ -80,6 +80,10 @@ static tutti_status check_attribute(const struct custom *custom, const char *at,
         return fail(TUTTI_INVALID,
             "custom operation '%s': the attribute '%s' is not of the form name=number, with a number of float32",
             custom->operation, text_printable(shown).text);
+    if (custom_is_reserved(at, key))
+        return fail(TUTTI_INVALID,
+            "custom operation '%s': the attribute '%s' is named as a word or function of OpenCL C: give another name",
+            custom->operation, shown);
     bool taken = is_taken(custom, at, key) || is_repeated(custom->attributes, at, key);
     for (int k = 0; k < custom->inputs; k++) taken |= is_same(custom->names[k], at, key);
     if (!taken) return TUTTI_OK;
@@ -98,14 +102,34 @@ done:
     return status;
 }
 
+/* Checks the name of an input, and that of its gradient. */
+static tutti_status check_reserved(const struct custom *custom, const char *name)
+{
+    char gradient[CUSTOM_NAME + 1];
+    number_print(gradient, sizeof gradient, "d%s", name);
+    if (custom_is_reserved(name, strlen(name)))
+        return fail(TUTTI_INVALID,
+            "custom operation '%s': the input '%s' is named as a word or function of OpenCL C: give another name",
+            custom->operation, name);
+    if (custom_is_reserved(gradient, strlen(gradient)))
+        return fail(TUTTI_INVALID,
+            "custom operation '%s': the gradient of the input '%s' would be called '%s', a word or function of OpenCL "
+            "C: "
+            "give another name",
+            custom->operation, name, gradient);
+    return TUTTI_OK;
+}
+
 tutti_status custom_check_names(const struct custom *custom)
 {
+    tutti_status status = TUTTI_OK;
     if (!is_word(custom->operation, strlen(custom->operation)))
         return fail(TUTTI_INVALID, "custom operation '%s': its name must consist of letters, digits and '_'",
             text_printable(custom->operation).text);
     if (custom->inputs == 0) return fail(TUTTI_INVALID, "custom operation '%s' has no inputs", custom->operation);
     for (int i = 0; i < custom->inputs; i++) {
         const char *name = custom->names[i];
+        TRY(check_reserved(custom, name));
         bool good = is_word(name, strlen(name)) && !is_taken(custom, name, strlen(name));
         for (int k = 0; k < custom->inputs; k++) good &= k == i || strcmp(name, custom->names[k]) != 0;
         if (!good)
@@ -114,7 +138,9 @@ tutti_status custom_check_names(const struct custom *custom)
                 "neither i, y, dy, another input, its gradient, a size, nor begin with 'custom_'",
                 custom->operation, text_printable(name).text);
     }
-    return check_attributes(custom);
+    TRY(check_attributes(custom));
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------- text ---- */

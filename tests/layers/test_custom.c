@@ -257,6 +257,24 @@ static const struct {
     { { LINEAR.attributes = "y_elements=1" }, 1, "has a name that is taken" },
     { { LINEAR.attributes = "x_size0=1" }, 1, "has a name that is taken" },
     { { LINEAR.attributes = "CUSTOM_ITEMS=1" }, 1, "has a name that is taken" },
+    { { LINEAR.input_names = "float" }, 1, "the input 'float' is named as a word or function of OpenCL C" },
+    { { LINEAR.input_names = "uchar16" }, 1, "the input 'uchar16' is named" },
+    { { LINEAR.input_names = "x global" }, 2, "the input 'global' is named" },
+    { { LINEAR.input_names = "fabs" }, 1, "the input 'fabs' is named" },
+    { { LINEAR.input_names = "__private" }, 1, "the input '__private' is named" },
+    { { LINEAR.input_names = "ot" }, 1, "the gradient of the input 'ot' would be called 'dot'" },
+    { { LINEAR.input_names = "ouble2" }, 1, "would be called 'double2'" },
+    { { LINEAR.attributes = "a=1 int=2" }, 1, "the attribute 'int=2' is named as a word or function of OpenCL C" },
+    { { LINEAR.attributes = "return=2" }, 1, "the attribute 'return=2' is named" },
+    { { LINEAR.attributes = "M_PI_F=3" }, 1, "the attribute 'M_PI_F=3' is named" },
+    { { LINEAR.attributes = "step=2" }, 1, "the attribute 'step=2' is named" },
+    { { LINEAR.attributes = "native_exp=2" }, 1, "the attribute 'native_exp=2' is named" },
+    { { LINEAR.attributes = "vload4=2" }, 1, "the attribute 'vload4=2' is named" },
+    { { LINEAR.attributes = "atomic_add=2" }, 1, "the attribute 'atomic_add=2' is named" },
+    { { LINEAR.attributes = "as_int=2" }, 1, "the attribute 'as_int=2' is named" },
+    { { LINEAR.attributes = "convert_uchar4_sat_rte=2" }, 1, "the attribute 'convert_uchar4_sat_rte=2' is named" },
+    { { LINEAR.shape = { .rank = 2, .sizes = { 65536, 32768 } } }, 1,
+        "a sample would have 2147483648 items in the forward" },
     { { LINEAR.shape = { .rank = 8 } }, 1, "the shape has 8 axes" },
     { { LINEAR.shape = { .rank = 1 } }, 1, "size 0 of the shape is 0" },
     { { LINEAR.forward_items = -1 }, 1, "forward_items is -1" },
@@ -269,6 +287,40 @@ START_TEST(test_invalid_options_are_refused)
     const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2)), both[] = { x, x };
     ck_assert_int_lt(tutti_custom(network, both, invalid[_i].inputs, &invalid[_i].options).id, 0);
     ck_assert_msg(strstr(tutti_message(NULL), invalid[_i].says) != NULL, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
+/* Words that only resemble those of OpenCL C, and as many items as an int counts. */
+START_TEST(test_other_words_are_names)
+{
+    static const tutti_custom_options options = { LINEAR.input_names = "floats half_width",
+        .attributes = "int5=1 vload=2 native=3 as_is=4 M_P=5 steps=6 atomic_sum=7 convert_int_sat_up=8 _x=9",
+        .shape = { .rank = 1, .sizes = { INT32_MAX } } };
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2)), both[] = { x, x };
+    ck_assert_msg(tutti_custom(network, both, 2, &options).id >= 0, "%s", tutti_message(NULL));
+    tutti_network_free(network);
+}
+END_TEST
+
+/* The forward has few items, the backward would have one for each of 2^31 elements. */
+START_TEST(test_too_many_items_backward)
+{
+    static const tutti_custom_options options = { .operation = "sums",
+        .input_names = "x p",
+        .forward = "y[0] = p[0] * x[i];",
+        .backward = "dx[i] = dy[0] * p[0]; dp[0] = dy[0] * x[0];",
+        .forward_items = 1,
+        .shape = { .rank = 1, .sizes = { 1 } } };
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor inputs[] = { tutti_input(network, "x", TUTTI_SHAPE(65536, 32768)),
+        tutti_parameter(network, "p", TUTTI_SHAPE(1), NULL) };
+    const tutti_tensor y = tutti_custom(network, inputs, 2, &options);
+    ck_assert_msg(y.id >= 0, "%s", tutti_message(NULL));
+    ck_assert_ptr_null(tutti_compile(network, y, &(tutti_training) { .loss = TUTTI_MSE, .batch = 1 }));
+    ck_assert_msg(strstr(tutti_message(NULL), "2147483648 items in the backward, one for each element of x") != NULL,
+        "%s", tutti_message(NULL));
     tutti_network_free(network);
 }
 END_TEST
@@ -327,6 +379,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_wrong_texts_are_refused, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tcase, test_numbers_of_attributes);
     tcase_add_test(tcase, test_check_can_be_left_out);
+    tcase_add_test(tcase, test_other_words_are_names);
+    tcase_add_test(tcase, test_too_many_items_backward);
     tcase_add_loop_test(tcase, test_invalid_options_are_refused, 0, sizeof invalid / sizeof *invalid);
     tcase_add_loop_test(tcase, test_invalid_tensors_are_refused, 0, 4);
 }
