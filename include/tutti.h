@@ -4,8 +4,8 @@
  * the losses. Each other header covers one more subject and includes this one: tutti_data.h samples from files,
  * tutti_sequences.h layers for sequences and signals, tutti_onnx.h ONNX files, tutti_finetune.h training from other
  * weights, tutti_steps.h gradients and updates apart, tutti_scores.h metrics, tutti_hosts.h several hosts,
- * tutti_inspect.h layers, kernels and times, tutti_custom.h operations in a program's own OpenCL C, tutti_advanced.h
- * tuning and other exchanges between devices.
+ * tutti_inspect.h layers, kernels and times, tutti_custom.h operations in a program's own OpenCL C, tutti_text.h
+ * tokenizers, tutti_advanced.h tuning and other exchanges between devices.
  *
  * Conventions of this header
  *
