@@ -102,7 +102,7 @@ void tutti_tokenizer_close(tutti_tokenizer *tokenizer)
     free(tokenizer);
 }
 
-static void encode_text(const char *text, size_t bytes, struct buffer *repaired, struct id_list *ids)
+static void encode_text(const char *text, size_t bytes, struct byte_list *repaired, struct id_list *ids)
 {
     utf8_repair(text, bytes, repaired);
     for (size_t i = 0; i < repaired->size; i++) id_list_append(ids, (unsigned char)repaired->data[i]);
@@ -116,7 +116,7 @@ tutti_status tutti_tokenizer_encode(const tutti_tokenizer *tokenizer, const char
     if (status != TUTTI_OK) return status;
     if (!tokenizer || !encoding || (!text && bytes) || bytes < 0 || options.pair_bytes < 0 || options.most < 0)
         return fail(TUTTI_INVALID, "a tokenizer needs a text, its size and an encoding");
-    struct buffer repaired = { 0 };
+    struct byte_list repaired = { 0 };
     struct id_list ids = { 0 };
     encode_text(text, (size_t)bytes, &repaired, &ids);
     const size_t first = ids.size;
@@ -132,7 +132,7 @@ tutti_status tutti_tokenizer_encode(const tutti_tokenizer *tokenizer, const char
         *encoding = (tutti_encoding) { .count = (int64_t)ids.size, .ids = ids.data, .types = types };
         if (options.most > 0 && options.most < encoding->count) encoding->count = options.most;
     }
-    buffer_free(&repaired);
+    byte_list_free(&repaired);
     return status;
 }
 
@@ -147,17 +147,17 @@ void tutti_encoding_free(tutti_encoding *encoding)
 char *tutti_tokenizer_decode(const tutti_tokenizer *tokenizer, const int32_t *ids, int64_t count, bool keep_special)
 {
     (void)keep_special;
-    struct buffer raw = { 0 }, text = { 0 };
+    struct byte_list raw = { 0 }, text = { 0 };
     for (int64_t i = 0; tokenizer && i < count; i++) {
         const char byte = (char)ids[i];
-        if (ids[i] >= 0 && ids[i] < 256) buffer_append(&raw, &byte, 1);
+        if (ids[i] >= 0 && ids[i] < 256) byte_list_append(&raw, &byte, 1);
     }
     utf8_repair(raw.data, raw.size, &text);
-    buffer_append(&text, "", 1);
+    byte_list_append(&text, "", 1);
     const bool failed = raw.failed || text.failed;
-    buffer_free(&raw);
+    byte_list_free(&raw);
     if (!failed) return text.data;
-    buffer_free(&text);
+    byte_list_free(&text);
     return NULL;
 }
 

@@ -48,15 +48,15 @@ bool utf8_valid(const char *text, size_t size)
     return valid_bytes(text, size) == size;
 }
 
-void utf8_repair(const char *text, size_t size, struct buffer *to)
+void utf8_repair(const char *text, size_t size, struct byte_list *to)
 {
     for (size_t at = 0; at < size;) {
         const size_t valid = valid_bytes(text + at, size - at);
-        buffer_append(to, text + at, valid);
+        byte_list_append(to, text + at, valid);
         at += valid;
         if (at == size) break;
         bool whole;
         at += beginning((const unsigned char *)text + at, size - at, &whole);
-        buffer_append(to, "\xEF\xBF\xBD", 3);
+        byte_list_append(to, "\xEF\xBF\xBD", 3);
     }
 }

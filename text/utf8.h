@@ -2,7 +2,7 @@
 #ifndef TEXT_UTF8_H
 #define TEXT_UTF8_H
 
-#include "text/buffer.h"
+#include "text/lists.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 bool utf8_valid(const char *text, size_t size);
 /* Appends the text with U+FFFD for each longest beginning of a character that is not continued, as Unicode recommends
  * (3.9, "U+FFFD Substitution of Maximal Subparts") and Python and Rust do. */
-void utf8_repair(const char *text, size_t size, struct buffer *to);
+void utf8_repair(const char *text, size_t size, struct byte_list *to);
 
 /* Reads the character at *at of valid text and moves on. */
 static inline uint32_t utf8_next(const char *text, size_t *at)

@@ -48,8 +48,8 @@ tutti_status vocabulary_add(struct vocabulary *vocabulary, const char *text, siz
         (void **)&vocabulary->tokens, &vocabulary->token_capacity, (size_t)id + 1, sizeof(*vocabulary->tokens));
     if (status != TUTTI_OK) return status;
     const size_t at = vocabulary->texts.size;
-    buffer_append(&vocabulary->texts, text, size);
-    buffer_append(&vocabulary->texts, "", 1);
+    byte_list_append(&vocabulary->texts, text, size);
+    byte_list_append(&vocabulary->texts, "", 1);
     if (vocabulary->texts.failed) return TUTTI_NO_MEMORY;
     if ((size_t)id >= vocabulary->size) vocabulary->size = (size_t)id + 1;
     vocabulary->count++;
@@ -62,7 +62,7 @@ tutti_status vocabulary_add(struct vocabulary *vocabulary, const char *text, siz
 void vocabulary_free(struct vocabulary *vocabulary)
 {
     free(vocabulary->tokens);
-    buffer_free(&vocabulary->texts);
+    byte_list_free(&vocabulary->texts);
     free(vocabulary->slots);
     *vocabulary = (struct vocabulary) { 0 };
 }

@@ -3,7 +3,7 @@
 #define TEXT_VOCABULARY_H
 
 #include "base/status.h"
-#include "text/buffer.h"
+#include "text/lists.h"
 
 /* Ids are below this: an array has one entry for each. */
 enum { VOCABULARY_MOST = 1 << 22 };
@@ -15,7 +15,7 @@ struct vocabulary {
         bool present;
     } * tokens; /* [size]; texts are at these offsets and end with NUL */
     size_t size, token_capacity, count;
-    struct buffer texts;
+    struct byte_list texts;
     int32_t *slots; /* hash table of ids; -1: empty */
     size_t slot_count;
 };

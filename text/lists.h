@@ -1,12 +1,12 @@
 /* Growing arrays of bytes and of ids. A failure is kept: check `failed` once at the end. */
-#ifndef TEXT_BUFFER_H
-#define TEXT_BUFFER_H
+#ifndef TEXT_LISTS_H
+#define TEXT_LISTS_H
 
 #include "base/memory.h"
 
 #include <string.h>
 
-struct buffer {
+struct byte_list {
     char *data;
     size_t size, capacity;
     bool failed;
@@ -18,17 +18,17 @@ struct id_list {
 };
 
 /* Makes room for so many more bytes or ids; false: it failed. */
-bool buffer_reserve(struct buffer *buffer, size_t more);
+bool byte_list_reserve(struct byte_list *list, size_t more);
 bool id_list_reserve(struct id_list *list, size_t more);
-void buffer_free(struct buffer *buffer);
+void byte_list_free(struct byte_list *list);
 void id_list_free(struct id_list *list);
 
-static inline void buffer_append(struct buffer *buffer, const void *data, size_t size)
+static inline void byte_list_append(struct byte_list *list, const void *data, size_t size)
 {
     if (size == 0) return;
-    if (buffer->capacity - buffer->size < size && !buffer_reserve(buffer, size)) return;
-    memcpy(buffer->data + buffer->size, data, size);
-    buffer->size += size;
+    if (list->capacity - list->size < size && !byte_list_reserve(list, size)) return;
+    memcpy(list->data + list->size, data, size);
+    list->size += size;
 }
 static inline void id_list_append(struct id_list *list, int32_t id)
 {

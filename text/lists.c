@@ -1,14 +1,14 @@
-#include "text/buffer.h"
+#include "text/lists.h"
 
 #include <stdlib.h>
 
-bool buffer_reserve(struct buffer *buffer, size_t more)
+bool byte_list_reserve(struct byte_list *list, size_t more)
 {
     size_t needed;
-    if (buffer->failed || !size_add(buffer->size, more, &needed) || !size_add(needed, needed / 2 + 64, &needed) ||
-        memory_grow((void **)&buffer->data, &buffer->capacity, needed, 1) != TUTTI_OK)
-        buffer->failed = true;
-    return !buffer->failed;
+    if (list->failed || !size_add(list->size, more, &needed) || !size_add(needed, needed / 2 + 64, &needed) ||
+        memory_grow((void **)&list->data, &list->capacity, needed, 1) != TUTTI_OK)
+        list->failed = true;
+    return !list->failed;
 }
 
 bool id_list_reserve(struct id_list *list, size_t more)
@@ -20,10 +20,10 @@ bool id_list_reserve(struct id_list *list, size_t more)
     return !list->failed;
 }
 
-void buffer_free(struct buffer *buffer)
+void byte_list_free(struct byte_list *list)
 {
-    free(buffer->data);
-    *buffer = (struct buffer) { 0 };
+    free(list->data);
+    *buffer = (struct byte_list) { 0 };
 }
 
 void id_list_free(struct id_list *list)
