@@ -23,7 +23,7 @@ bool id_list_reserve(struct id_list *list, size_t more)
 void byte_list_free(struct byte_list *list)
 {
     free(list->data);
-    *buffer = (struct byte_list) { 0 };
+    *list = (struct byte_list) { 0 };
 }
 
 void id_list_free(struct id_list *list)
