@@ -2,6 +2,55 @@
 
 #include <string.h>
 
+/* What models for text are made of, with their two functions. */
+static const struct model_config lstm_config = { .family = FAMILY_LSTM,
+    .vocabulary = 32000,
+    .width = 256,
+    .hidden = 256,
+    .layers = 2,
+    .bidirectional = true,
+    .dropout = { .hidden = 0.3f } };
+static const struct model_config gru_config = { .family = FAMILY_GRU,
+    .vocabulary = 32000,
+    .width = 256,
+    .hidden = 256,
+    .layers = 2,
+    .bidirectional = true,
+    .dropout = { .hidden = 0.3f } };
+/* nanoGPT's, for the characters of Shakespeare. */
+static const struct model_config gpt_config = { .family = FAMILY_GPT,
+    .vocabulary = 65,
+    .positions = 256,
+    .width = 384,
+    .hidden = 1536,
+    .layers = 6,
+    .heads = 6,
+    .dropout = { 0.2f, 0.2f, 0.2f, 0 },
+    .deviation = 0.02f };
+
+static bool is_language(enum model_family family)
+{
+    return family == FAMILY_GPT;
+}
+
+#define TEXT_MODEL(name, builder)                                                                     \
+    static tutti_tensor name##_for(                                                                   \
+        tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *given)       \
+    {                                                                                                 \
+        struct model_facts facts = *given;                                                            \
+        if (!facts.config) facts.config = &name##_config;                                             \
+        return model_##builder(network, ids, classes, &facts);                                        \
+    }                                                                                                 \
+    static tutti_tensor name(tutti_network *network, tutti_tensor ids, int classes)                   \
+    {                                                                                                 \
+        const struct model_facts facts = { .tokens_are_classes = is_language(name##_config.family) }; \
+        return name##_for(network, ids, classes, &facts);                                             \
+    }
+TEXT_MODEL(lstm, recurrent)
+TEXT_MODEL(gru, recurrent)
+TEXT_MODEL(gpt, gpt)
+#define TEXT(name) .takes = MODEL_TAKES_TEXT, .config = &name##_config, .build = name, .build_for = name##_for
+
 /* What networks for ImageNet take and give. */
 #define IMAGENET .takes = MODEL_TAKES_IMAGES, .input = { 3, { 3, 224, 224 } }, .classes = 1000
 
@@ -117,8 +166,40 @@ static const struct model models[] = {
         .momentum = 0.99f,
         .batch = 4,
         .build = model_unet },
+    { .name = "lstm",
+        .description = "two LSTM layers in both directions, attention pooling; classes of texts",
+        TEXT(lstm),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .optimizer = TUTTI_ADAMW,
+        .learning_rate = 0.001f,
+        .weight_decay = 0.01f,
+        .batch = 32 },
+    { .name = "gru",
+        .description = "two GRU layers in both directions, attention pooling; classes of texts",
+        TEXT(gru),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .optimizer = TUTTI_ADAMW,
+        .learning_rate = 0.001f,
+        .weight_decay = 0.01f,
+        .batch = 32 },
+    { .name = "gpt",
+        .description = "nanoGPT, 6 layers of 384 units; predicts the next token of a text",
+        TEXT(gpt),
+        .input = { 1, { 256 } },
+        .classes = 65,
+        .optimizer = TUTTI_ADAMW,
+        .learning_rate = 0.001f,
+        .weight_decay = 0.1f,
+        .batch = 12 },
 };
 #define MODEL_COUNT ((int)(sizeof(models) / sizeof(models[0])))
+
+bool model_predicts_tokens(const struct model *model)
+{
+    return model->config && is_language(model->config->family);
+}
 
 const struct model *model_find(const char *name)
 {

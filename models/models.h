@@ -2,11 +2,13 @@
 #ifndef MODELS_MODELS_H
 #define MODELS_MODELS_H
 
-#include "tutti.h"
+#include "models/config.h"
 
 enum model_input {
     MODEL_TAKES_NUMBERS, /* of any shape: tables, arrays, images, recordings */
     MODEL_TAKES_IMAGES,  /* [C, H, W], spectrograms of recordings too */
+    /* Numbers of tokens, int32 [TUTTI_SEQUENCE], each below the vocabulary. Numbers below 0 are padding, at the end. */
+    MODEL_TAKES_TEXT,
 };
 
 enum { MODEL_CODES = 64 };
@@ -20,13 +22,19 @@ struct model_facts {
     /* The last inputs are codes, whole numbers from 0 to less than these. */
     int64_t codes[MODEL_CODES];
     int code_count;
+    /* Of networks that take text. 0 and NULL: as the configuration says. */
+    int64_t vocabulary;        /* tokens are below it */
+    int64_t length;            /* tokens of the longest text */
+    const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
+    bool tokens_are_classes;   /* the network predicts each next token: [TUTTI_SEQUENCE, vocabulary] */
+    const struct model_config *config;
 };
 
 struct model {
     const char *name, *description;
     enum model_input takes;
     /* What the network was made for, and what `tutti bench` feeds it: data of other sizes and classes are fine where
-     * the network's poolings leave something of the image. */
+     * the network's poolings leave something of the image. Of text: the length. */
     tutti_shape input;
     int classes;
     /* How `tutti train` trains the network unless the user says otherwise. */
@@ -37,13 +45,18 @@ struct model {
     float table_rate, table_weight_decay;
     int64_t few_epochs; /* ... to predict a number from less than MODEL_FEW_SAMPLES rows; 0: as from more */
     int64_t batch;
+    /* Of networks that take text, else NULL. */
+    const struct model_config *config;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
-    /* Builds it for these facts about the data; NULL: it ignores them, and inputs cannot be codes. */
+    /* Builds it for these facts about the data; NULL: it ignores them, and inputs cannot be codes. Networks for text
+     * have it. */
     tutti_tensor (*build_for)(tutti_network *network, tutti_tensor x, int classes, const struct model_facts *facts);
 };
 
+/* Returns whether it is a language model: without other targets, its classes are the tokens. */
+bool model_predicts_tokens(const struct model *model);
 /* Finds a model by its name; NULL where there is none. */
 const struct model *model_find(const char *name);
 /* Returns the position-th model, from 0 on; NULL past the last. */
@@ -62,5 +75,8 @@ tutti_tensor model_efficientnet_b0(tutti_network *network, tutti_tensor x, int c
 tutti_tensor model_convnext_tiny(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_vit_b_16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_unet(tutti_network *network, tutti_tensor x, int classes);
+/* Networks for text, of facts->config, which is not NULL. */
+tutti_tensor model_recurrent(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
+tutti_tensor model_gpt(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
 
 #endif

@@ -124,8 +124,9 @@ static bool fits(const struct inspection *i, const struct model *model)
     const bool segments = !strcmp(model->name, "unet");
     if (data_masks(&i->data)) return segments;
     if (segments) return false;
+    const bool images = i->data.info.shape.rank == 3, texts = is_kind(i, "text");
+    if (texts || model->takes == MODEL_TAKES_TEXT) return texts && model->takes == MODEL_TAKES_TEXT;
     if (model->loss == TUTTI_MSE) return i->data.numbers;
-    const bool images = i->data.info.shape.rank == 3;
     if (model->takes == MODEL_TAKES_NUMBERS) return !images || strcmp(model->name, "tabular") != 0;
     if (!images) return false;
     const bool resized = is_kind(i, "images");

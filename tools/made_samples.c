@@ -17,12 +17,16 @@ tutti_loss measured_loss(const struct session *session)
 }
 
 /* Makes room for [batch][shape]. *elements: the number of all elements. */
-static tutti_status make_array(
-    struct made_samples *made, const tutti_shape *shape, int64_t batch, size_t size, void **array, size_t *elements)
+static tutti_status make_array(const struct session *session, struct made_samples *made, const tutti_shape *shape,
+    size_t size, void **array, size_t *elements)
 {
+    const int64_t batch = session->training.batch, length = session->training.sequence;
     bool fits = true;
     *elements = (size_t)batch;
-    for (int i = 0; i < shape->rank; i++) fits = fits && size_multiply(*elements, (size_t)shape->sizes[i], elements);
+    for (int i = 0; i < shape->rank; i++) {
+        const int64_t have = shape->sizes[i] == TUTTI_SEQUENCE ? length : shape->sizes[i];
+        fits = fits && size_multiply(*elements, (size_t)have, elements);
+    }
     if (!fits)
         return fail(TUTTI_INVALID,
             "a batch of %lld such samples does not fit the memory of this machine: lower --batch", (long long)batch);
@@ -33,19 +37,21 @@ static tutti_status make_array(
 }
 
 static tutti_status add_input(
-    const struct session *session, tutti_tensor input, int64_t batch, uint64_t stream, struct made_samples *made)
+    const struct session *session, tutti_tensor input, uint64_t stream, struct made_samples *made)
 {
+    const uint64_t tokens = (uint64_t)session->facts.vocabulary; /* of other networks: 0 */
     tutti_status status = TUTTI_OK;
     tutti_tensor_info info = { .size = sizeof info };
     void *array = NULL;
     size_t count;
     TRY(tutti_network_tensor(session->network, input, &info));
     const size_t size = tutti_dtype_bytes(info.dtype);
-    TRY(make_array(made, &info.shape, batch, size, &array, &count));
+    TRY(make_array(session, made, &info.shape, size, &array, &count));
     if (info.dtype == TUTTI_DTYPE_F32)
         random_normals(1, RANDOM_BENCH, stream, count, array);
     else if (info.dtype == TUTTI_DTYPE_I32)
-        for (size_t i = 0; i < count; i++) ((int32_t *)array)[i] = 1;
+        for (size_t i = 0; i < count; i++)
+            ((int32_t *)array)[i] = tokens ? (int32_t)random_below(1, RANDOM_BENCH, stream + i, tokens) : 1;
     else
         memset(array, 1, count * size);
     made->feeds[made->input_count++] = (tutti_feed) { info.name, info.dtype, array };
@@ -54,14 +60,13 @@ done:
 }
 
 /* Adds targets: one class for each position, or as many numbers as the output has. */
-static tutti_status add_targets(
-    const struct session *session, const tutti_shape *output, int64_t batch, struct made_samples *made)
+static tutti_status add_targets(const struct session *session, const tutti_shape *output, struct made_samples *made)
 {
     const bool numbers = measured_loss(session) == TUTTI_MSE;
     const tutti_shape labels = { .rank = 1, .sizes = { session->labels } };
     void *array = NULL;
     size_t count;
-    const tutti_status status = make_array(made, numbers ? output : &labels, batch, sizeof(float), &array, &count);
+    const tutti_status status = make_array(session, made, numbers ? output : &labels, sizeof(float), &array, &count);
     if (status != TUTTI_OK) return status;
     for (size_t i = 0; i < count; i++) {
         if (numbers)
@@ -78,15 +83,14 @@ tutti_status made_samples_new(const struct session *session, struct made_samples
     tutti_status status = TUTTI_OK;
     tutti_shape output = { 0 };
     tutti_tensor input;
-    const int64_t batch = session->training.batch;
     void *results = NULL;
     size_t count;
     *made = (struct made_samples) { 0 };
     for (int i = 0; i < TUTTI_ONNX_PORTS && tutti_network_input(session->network, i, &input) == TUTTI_OK; i++)
-        TRY(add_input(session, input, batch, (uint64_t)i << 40, made));
+        TRY(add_input(session, input, (uint64_t)i << 40, made));
     TRY(tutti_shape_of(session->network, session->output, &output));
-    TRY(add_targets(session, &output, batch, made));
-    TRY(make_array(made, &output, batch, sizeof(float), &results, &count));
+    TRY(add_targets(session, &output, made));
+    TRY(make_array(session, made, &output, sizeof(float), &results, &count));
     made->fetch = (tutti_fetch) { session->output, TUTTI_DTYPE_F32, results };
 done:
     if (status != TUTTI_OK) made_samples_free(made);

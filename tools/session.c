@@ -27,13 +27,13 @@ const struct model *session_model(const char *name)
     return model ? model : &file;
 }
 
-/* Appends "linear, mlp or tabular": the models that take any numbers. */
-static void name_models(struct text *text, const char *last_joint)
+/* Appends "linear, mlp or tabular": the models that take this. */
+static void name_models(struct text *text, enum model_input takes, const char *last_joint)
 {
     int count = 0, named = 0;
-    for (int i = 0; model_at(i); i++) count += model_at(i)->takes == MODEL_TAKES_NUMBERS;
+    for (int i = 0; model_at(i); i++) count += model_at(i)->takes == takes;
     for (int i = 0; model_at(i); i++) {
-        if (model_at(i)->takes != MODEL_TAKES_NUMBERS) continue;
+        if (model_at(i)->takes != takes) continue;
         text_append(text, "%s%s", !named ? "" : named == count - 1 ? last_joint : ", ", model_at(i)->name);
         named++;
     }
@@ -41,17 +41,19 @@ static void name_models(struct text *text, const char *last_joint)
 
 const char *session_models_take(void)
 {
-    static char buffer[256];
+    static char buffer[512];
     struct text text = { 0 };
-    name_models(&text, " and ");
-    snprintf(buffer, sizeof(buffer), "%s take any numbers, the others images [C, H, W].", text.data ? text.data : "");
+    name_models(&text, MODEL_TAKES_NUMBERS, " and ");
+    text_append(&text, " take any numbers, ");
+    name_models(&text, MODEL_TAKES_TEXT, " and ");
+    snprintf(buffer, sizeof(buffer), "%s texts, the others images [C, H, W].", text.data ? text.data : "");
     text_free(&text);
     return buffer;
 }
 
 const char *session_models_defaults(void)
 {
-    static char buffer[2048];
+    static char buffer[4096];
     struct text text = { 0 };
     text_append(&text, "Defaults of the models:\n  %-16s %-10s %-9s %-8s %-8s %-12s %s\n", "model", "input",
         "optimizer", "lr", "momentum", "weight-decay", "batch");
@@ -83,13 +85,29 @@ static const char *describe_samples(const tutti_shape *shape, const tutti_data_i
     return buffer;
 }
 
+/* Of texts and other data. */
+static int refuse_kind(const char *command, const struct model *model, const tutti_data_info *info)
+{
+    struct text names = { 0 };
+    const bool texts = model->takes == MODEL_TAKES_TEXT;
+    name_models(&names, texts ? MODEL_TAKES_NUMBERS : MODEL_TAKES_TEXT, " or ");
+    const int result = wrong_use(command, "%s needs %s, but these data are %s: use %s", model->name,
+        texts ? "texts" : "numbers or images", texts ? info->kind : "texts", names.data ? names.data : "another model");
+    text_free(&names);
+    return result;
+}
+
 int session_check_input(
     const char *command, const struct model *model, const tutti_shape *shape, const tutti_data_info *info)
 {
     char found[160];
     struct text names = { 0 };
+    if (model->build && info && !strcmp(info->kind, "text") != (model->takes == MODEL_TAKES_TEXT))
+        return refuse_kind(command, model, info);
+    if (model->takes == MODEL_TAKES_TEXT && shape->rank != 1)
+        return wrong_use(command, "%s needs texts: --input is their length, such as 128", model->name);
     if (!model->build || model->takes != MODEL_TAKES_IMAGES || shape->rank == 3) return EXIT_DONE;
-    name_models(&names, " or ");
+    name_models(&names, MODEL_TAKES_NUMBERS, " or ");
     const int result = wrong_use(command, "%s needs images [C, H, W]; %s: use %s%s", model->name,
         describe_samples(shape, info, found, sizeof(found)), names.data ? names.data : "mlp",
         info && !strcmp(info->kind, "table") ? "; tabular was made for tables" : "");
@@ -248,12 +266,14 @@ static tutti_tensor trainable_output(const tutti_onnx *file)
     return file->outputs[0];
 }
 
-/* Sets the labels of a sample, one for each position. Returns the number of classes. */
+/* Sets the labels of a sample, one for each position: of texts, as many as the longest has tokens. Returns the number
+ * of classes. */
 static int64_t count_labels(struct session *session)
 {
     tutti_shape output = { 0 };
     (void)tutti_shape_of(session->network, session->output, &output);
-    session->labels = 1;
+    session->labels = session->facts.tokens_are_classes ? session->facts.length : 1;
+    if (session->facts.tokens_are_classes) return output.sizes[output.rank - 1];
     for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
     return output.sizes[0];
 }
@@ -275,9 +295,30 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     return EXIT_DONE;
 }
 
+/* Sets what data did not say of texts. */
+static int complete_facts(struct session *session, const struct model *model, tutti_shape shape)
+{
+    struct model_facts *facts = &session->facts;
+    if (model->takes != MODEL_TAKES_TEXT) return EXIT_DONE;
+    if (!facts->config) facts->config = model->config;
+    if (facts->length == 0) facts->length = shape.sizes[0];
+    if (facts->vocabulary == 0) {
+        facts->vocabulary = facts->config->vocabulary;
+        facts->tokens_are_classes = model_predicts_tokens(model);
+    }
+    session->training.sequence = facts->length;
+    const int64_t most = facts->config->positions;
+    if (most == 0 || facts->length <= most) return EXIT_DONE;
+    return wrong_use(session->command, "%s has positions for %lld tokens, but the longest text has %lld: cut texts",
+        model->name, (long long)most, (long long)facts->length);
+}
+
 static tutti_tensor add_input(const struct session *session, tutti_shape shape)
 {
     const tutti_data_info *pixels = session->pixels;
+    const int64_t length = TUTTI_SEQUENCE;
+    if (session->model->takes == MODEL_TAKES_TEXT)
+        return tutti_input_typed(session->network, "ids", TUTTI_DTYPE_I32, &length, 1);
     if (!pixels) return tutti_input(session->network, "input", shape);
     const tutti_normalise_options options = { .size = sizeof options,
         .name = "normalise",
@@ -300,12 +341,14 @@ static int build_model(struct session *session, const struct model *model, tutti
     if (shape.rank > 0 && shape.sizes[0] < session->facts.code_count)
         return wrong_use(session->command, "%s has %d columns that it embeds: samples need as many numbers, not %lld",
             model->name, session->facts.code_count, (long long)shape.sizes[0]);
+    const int complete = complete_facts(session, model, shape);
+    if (complete != EXIT_DONE) return complete;
     session->shape = shape;
-    session->classes = classes;
+    session->classes = session->facts.tokens_are_classes ? session->facts.vocabulary : classes;
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = add_input(session, shape);
-    session->output = model->build_for ? model->build_for(session->network, x, classes, &session->facts)
+    session->output = model->build_for ? model->build_for(session->network, x, (int)session->classes, &session->facts)
                                        : model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
@@ -345,6 +388,7 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
     tutti_shape output = { 0 };
     char sizes[96];
     (void)tutti_shape_of(session->network, session->output, &output);
+    if (session->facts.tokens_are_classes) return EXIT_DONE;
     if (masks) return check_masks(session, &output, masks);
     if (output.rank == 1) return EXIT_DONE;
     return wrong_use(session->command,
@@ -359,14 +403,17 @@ void session_add_loss(struct session *session)
     tutti_shape output = { 0 };
     const tutti_loss_options *options = &session->loss_options;
     const bool special = options->label_smoothing != 0 || options->class_weights || options->has_ignored;
+    const bool tokens = session->facts.tokens_are_classes;
     if (session->training.loss != TUTTI_CROSS_ENTROPY) return;
     (void)tutti_shape_of(session->network, session->output, &output);
     if (output.rank < 2 && !special && !session->soft) return;
     if (session->loss.id == 0) {
         const int axes = session->soft ? 0 : 1; /* that targets do not have: the classes' */
+        tutti_loss_options of_loss = *options;
+        of_loss.class_axis = tokens ? -1 : 0;
         const tutti_tensor targets = tutti_input_typed(session->network, "targets",
-            session->soft ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, output.sizes + axes, output.rank - axes);
-        session->loss = tutti_cross_entropy(session->network, session->output, targets, options);
+            session->soft ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, output.sizes + (tokens ? 0 : axes), output.rank - axes);
+        session->loss = tutti_cross_entropy(session->network, session->output, targets, &of_loss);
     }
     session->training.losses = &session->loss;
     session->training.loss_count = 1;

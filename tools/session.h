@@ -89,7 +89,7 @@ struct session {
     tutti_shape shape;               /* of a sample */
     struct model_facts facts;        /* of the data: set before session_build() */
     struct lora lora;                /* adapters of the network: set before session_build() */
-    int64_t classes, labels;         /* labels: of a sample, one for each pixel */
+    int64_t classes, labels;         /* labels: of a sample, one for each pixel or token */
     struct file_reading reading;
     tutti_trainer *trainer;
     double shares[SESSION_MAX_DEVICES];
@@ -104,7 +104,7 @@ const char *const *session_models(void);
 /* The model with this name, or one for the file: it has no `build`, and shape and classes are 0. */
 const struct model *session_model(const char *name);
 
-/* "linear, mlp and tabular take any numbers, the others images [C, H, W].", for --help. */
+/* "linear, mlp and tabular take any numbers, lstm, gru and gpt texts, the others images [C, H, W].", for --help. */
 const char *session_models_take(void);
 /* A table of how `tutti train` trains each model unless options say otherwise, for --help. */
 const char *session_models_defaults(void);

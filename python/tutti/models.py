@@ -5,13 +5,21 @@ from ._network import Network
 from ._values import number
 
 
+def add_input(network, model, shape):
+    if model.takes == lib.MODEL_TAKES_TEXT:
+        return network.input("ids", (lib.TUTTI_SEQUENCE,), "int32")
+    return network.input("input", shape_of(model.input) if shape is None else shape)
+
+
 def make(model):
-    def build(classes=None, input=None, *, samples=0, runtime=None):
+    def build(classes=None, input=None, *, samples=0, vocabulary=0, runtime=None):
         network = Network(runtime)
-        x = network.input("input", shape_of(model.input) if input is None else input)
+        x = add_input(network, model, input)
+        text, tokens = model.takes == lib.MODEL_TAKES_TEXT, classes is None and lib.model_predicts_tokens(model)
         arguments = (x.c, model.classes if classes is None else number("classes", "int64_t", classes))
-        facts = ffi.new("struct model_facts *", {"samples": number("samples", "int64_t", samples)})
-        logits = Call(x).add(model.build_for, *arguments, facts) if samples and model.build_for else Call(x).add(model.build, *arguments)
+        facts = ffi.new("struct model_facts *", {"samples": number("samples", "int64_t", samples), "vocabulary": number("vocabulary", "int64_t", vocabulary),
+                                                 "tokens_are_classes": tokens})
+        logits = Call(x).add(model.build_for, *arguments, facts) if (samples or text) and model.build_for else Call(x).add(model.build, *arguments)
         network.output(logits)
         # How the command trains it. A training's own options come first.
         network.defaults = {"loss": model.loss, "optimizer": model.optimizer, "learning_rate": model.learning_rate,
@@ -20,7 +28,8 @@ def make(model):
 
     build.__name__ = build.__qualname__ = ffi.string(model.name).decode()
     build.__doc__ = (f"{ffi.string(model.description).decode()}\n\nclasses: number of outputs, else {model.classes}; input: shape of a sample, "
-                     f"else {shape_of(model.input)}; samples: of the training data, on which dropout of some models depends")
+                     f"else {shape_of(model.input)}; samples: of the training data, on which dropout of some models depends; vocabulary: of texts, "
+                     "which are int32 numbers of tokens, those below 0 at the end for padding. Without `classes`, gpt predicts tokens")
     return build
 
 

@@ -1,4 +1,5 @@
-/* The models against torchvision's, and unet against the one in PyTorch: names, shapes, order and numbers of
+/* The models against torchvision's, unet and gpt against those in PyTorch, recurrent ones against PyTorch's layers:
+ * names, shapes, order and numbers of
  * parameters; and images of other sizes. No device. */
 #include "base/status.h"
 #include "graph/network.h"
@@ -13,12 +14,19 @@
 /* Building a network asks nothing of its runtime. */
 static struct tutti_runtime runtime;
 
+static tutti_tensor add_input(tutti_network *network, const struct model *model, tutti_shape input)
+{
+    const int64_t length = TUTTI_SEQUENCE;
+    if (model->takes == MODEL_TAKES_TEXT) return tutti_input_typed(network, "ids", TUTTI_DTYPE_I32, &length, 1);
+    return tutti_input(network, "x", input);
+}
+
 static tutti_network *build(const char *name, tutti_shape input, int classes, tutti_tensor *logits)
 {
     const struct model *model = model_find(name);
     ck_assert_msg(model != NULL, "no model %s", name);
     tutti_network *network = tutti_network_new(&runtime);
-    *logits = model->build(network, tutti_input(network, "x", input), classes);
+    *logits = model->build(network, add_input(network, model, input), classes);
     return network;
 }
 
@@ -29,6 +37,12 @@ static tutti_network *must_build(const char *name, tutti_shape input, int classe
     tutti_network *network = build(name, input, classes, &logits);
     ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
     ck_assert_int_eq(tutti_shape_of(network, logits, &shape), TUTTI_OK);
+    if (model_predicts_tokens(model_find(name))) {
+        ck_assert_int_eq(shape.rank, 2);
+        ck_assert_int_eq(shape.sizes[0], TUTTI_SEQUENCE);
+        ck_assert_int_eq(shape.sizes[1], model_find(name)->config->vocabulary);
+        return network;
+    }
     ck_assert_int_eq(shape.sizes[0], classes);
     ck_assert_int_eq(shape.rank, strcmp(name, "unet") ? 1 : 3);
     for (int i = 1; i < shape.rank; i++) ck_assert_int_eq(shape.sizes[i], input.sizes[i]);
@@ -52,6 +66,9 @@ static const struct {
     { "convnext_tiny", 28589128, 182 },
     { "vit_b_16", 86567656, 152 },
     { "unet", 31037698, 64 },
+    { "lstm", 10823171, 21 },
+    { "gru", 10165763, 21 },
+    { "gpt", 10745088, 39 },
 };
 
 START_TEST(numbers_of_parameters)
@@ -142,6 +159,21 @@ static const struct {
     { "unet", 31, "up1.up.bias", { 1, { 512 } }, 0.01276f },
     { "unet", 32, "up1.conv.double_conv.0.weight", { 4, { 512, 1024, 3, 3 } }, 0.006014f },
     { "unet", -2, "outc.conv.weight", { 4, { 2, 64, 1, 1 } }, 0.07217f },
+    { "lstm", 0, "embedding.weight", { 2, { 32000, 256 } }, 1 },
+    { "lstm", 1, "layers.0.weight_ih_l0", { 2, { 1024, 256 } }, 0.03608f },
+    { "lstm", 8, "layers.0.bias_hh_l0_reverse", { 1, { 1024 } }, 0.03608f },
+    { "lstm", 9, "layers.1.weight_ih_l0", { 2, { 1024, 512 } }, 0.03608f },
+    { "lstm", -4, "attention.weight", { 2, { 1, 512 } }, 0.02552f },
+    { "lstm", -2, "classifier.weight", { 2, { 2, 512 } }, 0.02552f },
+    { "gru", 2, "layers.0.weight_hh_l0", { 2, { 768, 256 } }, 0.03608f },
+    { "gpt", 0, "transformer.wte.weight", { 2, { 65, 384 } }, 0.02f },
+    { "gpt", 1, "transformer.wpe.weight", { 2, { 256, 384 } }, 0.02f },
+    { "gpt", 2, "transformer.h.0.ln_1.weight", { 1, { 384 } }, 0 },
+    { "gpt", 3, "transformer.h.0.attn.c_attn.weight", { 2, { 1152, 384 } }, 0.02f },
+    { "gpt", 4, "transformer.h.0.attn.c_proj.weight", { 2, { 384, 384 } }, 0.005774f },
+    { "gpt", 6, "transformer.h.0.mlp.c_fc.weight", { 2, { 1536, 384 } }, 0.02f },
+    { "gpt", 7, "transformer.h.0.mlp.c_proj.weight", { 2, { 384, 1536 } }, 0.005774f },
+    { "gpt", -1, "transformer.ln_f.weight", { 1, { 384 } }, 0 },
 };
 
 static const struct parameter *trained_at(const tutti_network *network, int position)
@@ -181,7 +213,7 @@ START_TEST(parameters_are_torchvisions)
 END_TEST
 
 static const char *const initialised[] = { "resnet18", "mobilenet_v2", "efficientnet_b0", "convnext_tiny", "vit_b_16",
-    "unet" };
+    "unet", "lstm", "gru", "gpt" };
 
 START_TEST(initial_values_are_torchvisions)
 {
@@ -189,7 +221,8 @@ START_TEST(initial_values_are_torchvisions)
     tutti_network *network = must_build(model->name, model->input, model->classes);
     ck_assert_int_eq(network_layout(network), TUTTI_OK);
     float *arena = calloc((size_t)network->total_floats, sizeof(*arena));
-    ck_assert_int_eq(network_initialise(network, 3, &(struct parameter_arenas) { arena, NULL }), TUTTI_OK);
+    float *frozen = calloc((size_t)network->frozen_floats + 1, sizeof(*frozen));
+    ck_assert_int_eq(network_initialise(network, 3, &(struct parameter_arenas) { arena, frozen }), TUTTI_OK);
     for (size_t i = 0; i < sizeof(torchvision) / sizeof(torchvision[0]); i++) {
         if (strcmp(torchvision[i].model, model->name) != 0) continue;
         const struct parameter *parameter = network_find(network, torchvision[i].name);
@@ -200,6 +233,7 @@ START_TEST(initial_values_are_torchvisions)
             parameter->name, found, torchvision[i].deviation);
     }
     free(arena);
+    free(frozen);
     tutti_network_free(network);
 }
 END_TEST
@@ -236,6 +270,7 @@ START_TEST(takes_what_it_says)
 {
     tutti_tensor logits;
     const struct model *model = model_at(_i);
+    if (model->takes == MODEL_TAKES_TEXT) return;
     tutti_network *network = build(model->name, (tutti_shape) { 1, { 13 } }, 4, &logits);
     ck_assert_int_eq(tutti_network_status(network) == TUTTI_OK, model->takes == MODEL_TAKES_NUMBERS);
     tutti_network_free(network);
@@ -294,6 +329,35 @@ START_TEST(codes_are_embedded)
 }
 END_TEST
 
+static tutti_network *build_text(const char *name, int classes, const struct model_facts *facts, tutti_shape *shape)
+{
+    const struct model *model = model_find(name);
+    tutti_network *network = tutti_network_new(&runtime);
+    const tutti_tensor logits = model->build_for(network, add_input(network, model, model->input), classes, facts);
+    ck_assert_msg(tutti_network_status(network) == TUTTI_OK, "%s: %s", name, tutti_message(NULL));
+    ck_assert_int_eq(tutti_shape_of(network, logits, shape), TUTTI_OK);
+    return network;
+}
+
+/* Each network for text has classes of texts, or of tokens; the vocabulary is that of the data. */
+START_TEST(texts_have_both_targets)
+{
+    const struct model *model = model_at(_i);
+    const struct model_facts tokens = { .vocabulary = 97, .tokens_are_classes = true }, texts = { .vocabulary = 97 };
+    tutti_shape shape;
+    if (model->takes != MODEL_TAKES_TEXT) return;
+    tutti_network_free(build_text(model->name, 3, &texts, &shape));
+    ck_assert_int_eq(shape.rank, 1);
+    ck_assert_int_eq(shape.sizes[0], 3);
+    tutti_network *network = build_text(model->name, 97, &tokens, &shape);
+    ck_assert_int_eq(shape.rank, 2);
+    ck_assert_int_eq(shape.sizes[0], TUTTI_SEQUENCE);
+    ck_assert_int_eq(shape.sizes[1], 97);
+    ck_assert_int_eq(trained_at(network, 0)->shape.sizes[0], 97);
+    tutti_network_free(network);
+}
+END_TEST
+
 START_TEST(image_too_small_is_one_clear_line)
 {
     tutti_tensor logits;
@@ -317,6 +381,7 @@ int main(void)
     tcase_add_loop_test(group, takes_what_it_says, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
     tcase_add_test(group, samples_change_no_parameter);
     tcase_add_test(group, codes_are_embedded);
+    tcase_add_loop_test(group, texts_have_both_targets, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);

@@ -1,0 +1,30 @@
+/* What networks for text share. */
+#ifndef MODELS_TEXT_H
+#define MODELS_TEXT_H
+
+#include "models/models.h"
+
+/* Numbers of tokens that are padding are below 0, and at the end: the number of the others, float32 []. */
+tutti_tensor text_count(tutti_network *network, tutti_tensor ids);
+/* 1 for tokens, 0 for padding, float32 [TUTTI_SEQUENCE]. */
+tutti_tensor text_mask(tutti_network *network, tutti_tensor ids);
+/* x [TUTTI_SEQUENCE, width] -> the row of the last token [width]; zeros of an empty text. */
+tutti_tensor text_last(tutti_network *network, tutti_tensor x, tutti_tensor ids);
+
+/* Size of the vocabulary, which the data may set. */
+int64_t text_vocabulary(const struct model_facts *facts);
+/* A parameter [width] that begins as ones. */
+tutti_tensor text_ones(tutti_network *network, const char *name, int64_t width);
+/* The logits of the last token's class by a layer named "score", as transformers' *ForSequenceClassification of
+ * language models has it. */
+tutti_tensor text_score(tutti_network *network, tutti_tensor x, tutti_tensor ids, int classes, float deviation);
+/* Columns of the last axis. */
+tutti_tensor text_columns(tutti_network *network, tutti_tensor x, int64_t first, int64_t count);
+/* tutti_dropout(), or x where the probability is 0. */
+tutti_tensor text_dropout(tutti_network *network, tutti_tensor x, float probability);
+/* The first rows of a table [positions, width], as many as the text has tokens. */
+tutti_tensor text_positions(tutti_network *network, tutti_tensor table);
+/* Pushes the scope "name.number". */
+void text_push(tutti_network *network, const char *name, int64_t number);
+
+#endif
