@@ -24,6 +24,13 @@ struct collection {
      * TUTTI_FILE with the file's name: the sample is damaged. */
     tutti_status (*read)(
         struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
+    /* Samples of different lengths, which are sequences of tokens: `read` pads them to the length of `info`. The length
+     * of one; NULL: all are equally long. */
+    int64_t (*length)(const struct collection *collection, int64_t index);
+    /* Writes the tokens of a sample and padding, [length], which is not less than that of the sample; the types of
+     * them, unless NULL; and its target. NULL: samples are not tokens. */
+    tutti_status (*read_tokens)(
+        struct collection *collection, int64_t index, int64_t length, int32_t *ids, int32_t *types, void *target);
     /* What a person calls the sample: its file, or "row 17". */
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
     /* The file that a row is in; NULL: samples are not rows. */
@@ -52,5 +59,6 @@ tutti_status photos_open(const char *path, const tutti_data_options *options, st
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status audio_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status text_open(const char *path, const tutti_data_options *options, struct collection **made);
 
 #endif

@@ -23,6 +23,7 @@ static tutti_status (*const openers[])(
     folder_open,
     photos_open,
     audio_open,
+    text_open,
 };
 
 /* A word that is both a path and the name of built-in data could mean either, and a wrong guess would train on the
@@ -48,8 +49,12 @@ static tutti_status find_built_in(const char **path, bool *built_in)
 static tutti_status open_files(
     const struct description *description, const tutti_data_options *options, struct collection **made)
 {
-    if (options->file_count < 1) return fail(TUTTI_INVALID, "a list of files has at least one file");
+    if (options->texts && !(description->kind && !strcmp(description->kind, "text")))
+        return fail(TUTTI_MISMATCH, "the network was not trained on texts: these are some");
+    if (options->files ? options->file_count < 1 : options->text_count < 1)
+        return fail(TUTTI_INVALID, "a list of %s has at least one", options->files ? "files" : "texts");
     const bool recordings = description->kind && !strcmp(description->kind, "recordings");
+    if (description->kind && !strcmp(description->kind, "text")) return text_open(NULL, options, made);
     return recordings ? audio_open(NULL, options, made) : photos_open(NULL, options, made);
 }
 
@@ -68,17 +73,31 @@ static tutti_status open_collection(const struct description *description, const
 {
     struct stat found;
     bool built_in;
-    if (options->files) return open_files(description, options, made);
+    if (options->files || options->texts) return open_files(description, options, made);
     const tutti_status known = find_built_in(&path, &built_in);
     if (known != TUTTI_OK) return known;
-    if (!strcmp(path, "-")) return table_open(path, options, made); /* standard input */
+    const bool texts = options->text || (description->kind && !strcmp(description->kind, "text"));
+    if (!strcmp(path, "-")) return texts ? text_open(path, options, made) : table_open(path, options, made);
     if (!built_in && stat(path, &found) != 0) return refuse_missing(path, errno);
+    if (texts && !built_in) {
+        const tutti_status status = text_open(path, options, made);
+        if (status != TUTTI_OK || *made) return status;
+    }
     for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]) && !*made; i++) {
         const tutti_status status = openers[i](path, options, made);
         if (status != TUTTI_OK) return status;
     }
-    if (*made) return TUTTI_OK;
-    return data_unknown(path);
+    return *made ? TUTTI_OK : data_unknown(path);
+}
+
+/* Options of texts say what data are meant to be. */
+static tutti_status check_text_options(const tutti_data_options *options, const tutti_data_info *info)
+{
+    const char *option = options->text ? "--text" : options->tokenizer ? "--tokenizer" : "--length";
+    if ((!options->text && !options->tokenizer && options->length == 0) || !strcmp(info->kind, "text")) return TUTTI_OK;
+    return fail(TUTTI_INVALID, "%s is an option of texts, but these data are %s%s", option,
+        strcmp(info->kind, "table") ? info->kind : "a table",
+        strcmp(info->kind, "table") ? "" : ": name its column of texts by --text");
 }
 
 /* Targets of mixed samples are probabilities where they are classes. */
@@ -103,6 +122,10 @@ static tutti_status prepare_mixing(struct tutti_data *data)
     static bool is_replaced_##NAME(void *user, int64_t index)                                                          \
     {                                                                                                                  \
         return data_is_replaced(user, PART, index);                                                                    \
+    }                                                                                                                  \
+    static int64_t length_##NAME(void *user, const int64_t *indices, int64_t count)                                    \
+    {                                                                                                                  \
+        return data_batch_length(user, PART, indices, count);                                                          \
     }
 
 PART_FUNCTIONS(train, TUTTI_DATA_TRAIN)
@@ -112,11 +135,21 @@ PART_FUNCTIONS(all, TUTTI_DATA_ALL)
 
 /* `samples` of a source is set when the data are divided. */
 static const tutti_source sources[DATA_PARTS] = {
-    { .read = read_train, .is_replaced = is_replaced_train },
-    { .read = read_val, .is_replaced = is_replaced_val },
-    { .read = read_test, .is_replaced = is_replaced_test },
-    { .read = read_all, .is_replaced = is_replaced_all },
+    { .read = read_train, .is_replaced = is_replaced_train, .batch_length = length_train },
+    { .read = read_val, .is_replaced = is_replaced_val, .batch_length = length_val },
+    { .read = read_test, .is_replaced = is_replaced_test, .batch_length = length_test },
+    { .read = read_all, .is_replaced = is_replaced_all, .batch_length = length_all },
 };
+
+/* Sequences of different lengths form batches of similar ones; devices keep eight plans. */
+static void set_lengths(const tutti_data_info *info, tutti_source *source)
+{
+    enum { MOST_BUCKETS = 6, LEAST_RANGE = 16 };
+    const int64_t buckets = info->length / LEAST_RANGE;
+    source->length = info->length;
+    if (info->length == 0 || info->tokens_are_classes) source->batch_length = NULL;
+    if (source->batch_length) source->buckets = buckets < MOST_BUCKETS ? (int)buckets : MOST_BUCKETS;
+}
 
 /* Computes what each byte of each channel becomes for networks of floats. */
 static void fill_values(struct tutti_data *data)
@@ -135,6 +168,7 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
     TRY(open_collection(&data->description, path, &data->options, &data->collection));
     status = description_match(&data->description, &data->options, data->collection);
     if (status != TUTTI_OK) return status_context(status, "%s", strcmp(path, "-") ? path : "standard input");
+    TRY(check_text_options(&data->options, &data->collection->info));
     TRY(prepare_mixing(data));
     data->damaged = memory_new((size_t)data->collection->samples, sizeof(*data->damaged));
     if (!data->damaged) return TUTTI_NO_MEMORY;
@@ -143,6 +177,7 @@ static tutti_status prepare(struct tutti_data *data, const char *path)
         data->parts[part].source = sources[part];
         data->parts[part].source.samples = data->parts[part].count;
         data->parts[part].source.user = data;
+        set_lengths(&data->collection->info, &data->parts[part].source);
     }
     TRY(thread_pool_new(&data->pool, data->options.threads));
     if (data->collection->fit) TRY(data->collection->fit(data->collection, data->part_of));
@@ -169,7 +204,8 @@ tutti_data *tutti_data_open(const char *path, const tutti_data_options *given)
     status = prepare(data, path);
     data->options.augment = data->options.target = NULL; /* the caller's, until here */
     data->options.normalise = data->options.normalise_targets = data->options.description = NULL;
-    data->options.files = NULL;
+    data->options.files = data->options.texts = NULL;
+    data->options.text = data->options.tokenizer = NULL;
     data->options.drop = data->options.only = data->options.row_names = NULL;
     if (status == TUTTI_OK) return data;
     tutti_data_free(data);

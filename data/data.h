@@ -42,6 +42,11 @@ tutti_status data_fold(struct tutti_data *data);
 /* tutti_source.read of a part. */
 int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
     const tutti_buffer *buffers, int buffer_count);
+/* read_tokens.c: the same for samples that are tokens; the length of a batch, a multiple of 8 unless the longest sample
+ * is shorter. */
+int data_read_tokens(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
+    const tutti_buffer *buffers, int buffer_count);
+int64_t data_batch_length(const struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count);
 /* Whether a sample was found to be damaged, so that another one stands in for it. */
 bool data_is_replaced(const struct tutti_data *data, tutti_data_part part, int64_t index);
 /* Refuses a path that no opener knows, in a message that says what lies there (unknown.c). */

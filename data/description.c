@@ -48,6 +48,7 @@ static const struct kind_rules *rules_of(const char *kind)
     static const struct kind_rules rules[] = {
         { "table", "a ", .alone = true, .renames_classes = true, .own_statistics = true },
         { "recordings", "", .alone = true },
+        { "text", "", .alone = true, .own_statistics = true },
         { "arrays", "", .standardised = true },
         { NULL, "" },
     };
@@ -281,6 +282,7 @@ static tutti_status match_classes(
     tutti_data_info *info = &collection->info;
     const bool numbers_before = description->class_count == 0, numbers_now = info->classes == 0;
     if (numbers_now && info->target_dtype == TUTTI_DTYPE_I32) return TUTTI_OK; /* it has no targets */
+    if (info->tokens_are_classes) return TUTTI_OK; /* of the tokenizer, which is that of the description */
     if (numbers_before != numbers_now) {
         begin(differences);
         text_append(differences, "the targets are %s, but they were %s in training",

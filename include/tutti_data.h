@@ -1,4 +1,5 @@
-/* Data as sources of samples: folders of images, masks, tables, arrays, recordings, MNIST's and CIFAR's files. */
+/* Data as sources of samples: folders of images, masks, tables, texts, arrays, recordings, MNIST's and CIFAR's files.
+ */
 #ifndef TUTTI_DATA_H
 #define TUTTI_DATA_H
 
@@ -70,11 +71,22 @@ typedef struct tutti_data_options {
     /* Tables: a column of more different texts than this is one input, a code to embed, instead of one for each text
      * (tutti_data_info.codes): at most 64 columns are, and none if `augment` is given. 0: none */
     int64_t codes_above;
+    /* Texts: the column of a table, or of lines of JSON, that has them, or two as "a,b" for pairs of texts. `target`
+     * names the class or number of each; other columns are left out. NULL: a table has numbers and categories */
+    const char *text;
+    /* Texts: what makes tokens of them, as tutti_tokenizer_open() takes it. NULL: bytes */
+    const char *tokenizer;
+    /* Texts: the most tokens of a sample, longer ones are cut; of a language model, those of each. 0: 512, or those of
+     * the longest text if it has fewer */
+    int64_t length;
+    /* Texts, with a description: these texts in memory, [text_count], are the samples, as `files` are */
+    const char *const *texts;
+    int64_t text_count;
 } tutti_data_options;
 
 typedef struct tutti_data_info {
     size_t size; /* sizeof(tutti_data_info), or 0; set it before the call */
-    /* "images", "masks", "table", "arrays", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits", "line" */
+    /* "images", "masks", "table", "text", "arrays", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits", "line" */
     const char *kind;
     /* Types and shapes of a sample and of its target: int32 class numbers, or floats. U8 samples are images, to be
      * normalised by mean and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are
@@ -97,6 +109,15 @@ typedef struct tutti_data_info {
      * the training has not seen */
     const int64_t *codes;
     int code_count;
+    /* Texts: `shape` is that of the longest sample, [length] of int32. Sources fill inputs whose shape is
+     * [TUTTI_SEQUENCE], with batches as long as their longest sample (tutti_source.batch_length): ids from 0 to less
+     * than `vocabulary`, and -1 after the last one. If `pairs`, an input called "types" gets 0 for tokens of the first
+     * text, 1 for those of the second and of padding, whose id is -1. If `tokens_are_classes`, samples are blocks of
+     * one long text without padding, and targets the next token of each, [TUTTI_SEQUENCE]; `classes` is the
+     * vocabulary then. 0 and false: other data */
+    int64_t vocabulary, length;
+    bool pairs, tokens_are_classes;
+    const char *tokenizer; /* as JSON, for tutti_tokenizer_parse(); NULL: other data */
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,

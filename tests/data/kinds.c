@@ -151,6 +151,7 @@ void put_tone(const char *name, int rate, double hertz, double seconds)
 int main(void)
 {
     SRunner *runner = srunner_create(table_suite());
+    srunner_add_suite(runner, texts_suite());
     srunner_add_suite(runner, description_suite());
     srunner_add_suite(runner, columns_suite());
     srunner_add_suite(runner, arrays_suite());

@@ -18,6 +18,7 @@ Suite *targets_suite(void);
 Suite *resample_suite(void);
 Suite *floats_suite(void);
 Suite *sets_suite(void);
+Suite *texts_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);

@@ -1,0 +1,322 @@
+/* Texts: samples are the tokens of each, targets a class, a number or the next tokens. */
+#include "data/texts.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_LENGTH = 1 << 20 };
+
+void texts_note(const struct texts *texts, const char *format, ...)
+{
+    va_list arguments;
+    char line[1200];
+    if (!texts->options->note) return;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    texts->options->note(texts->options->user, line);
+}
+
+/* -------------------------------------------------------------------------------------------------- samples ---- */
+
+static int64_t length_of(const struct collection *collection, int64_t index)
+{
+    const struct texts *texts = (const struct texts *)collection;
+    return texts->stream ? texts->most : texts->samples[index].count;
+}
+
+static void write_target(const struct texts *texts, int64_t index, void *target)
+{
+    if (texts->stream) {
+        token_store_read(&texts->tokens, text_stream_block(texts, index) + 1, texts->most, target);
+    } else if (texts->collection.labels) {
+        memcpy(target, &texts->collection.labels[index], sizeof(int32_t));
+    } else {
+        const float number = standards_apply(&texts->of_targets, 0, texts->targets.numbers[index]);
+        memcpy(target, &number, sizeof number);
+    }
+}
+
+static tutti_status read_tokens(
+    struct collection *collection, int64_t index, int64_t length, int32_t *ids, int32_t *types, void *target)
+{
+    const struct texts *texts = (const struct texts *)collection;
+    const int64_t count = length_of(collection, index);
+    const int64_t begins = texts->stream ? text_stream_block(texts, index) : texts->samples[index].begins;
+    token_store_read(&texts->tokens, begins, count, ids);
+    for (int64_t i = count; i < length; i++) ids[i] = -1;
+    for (int64_t i = 0; types && i < length; i++)
+        types[i] = !texts->stream && i >= texts->samples[index].first && i < count;
+    if (target) write_target(texts, index, target);
+    return TUTTI_OK;
+}
+
+static tutti_status read_whole(
+    struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target)
+{
+    (void)draw;
+    return read_tokens(collection, index, collection->info.length, sample, NULL, target);
+}
+
+static const char *file_of(const struct collection *collection, int64_t index)
+{
+    const struct texts *texts = (const struct texts *)collection;
+    int file = texts->file_count - 1;
+    if (!texts->rows) return NULL;
+    while (file > 0 && index < texts->files[file].begins) file--;
+    return texts->files[file].path;
+}
+
+static void name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
+{
+    const struct texts *texts = (const struct texts *)collection;
+    const char *path = file_of(collection, index), *slash = path ? strrchr(path, '/') : NULL;
+    if (texts->stream)
+        snprintf(text, size, "block %" PRId64, index + 1);
+    else if (texts->name_at)
+        snprintf(text, size, "%s", names_at(&texts->names, texts->name_at[index]));
+    else
+        snprintf(text, size, "%s%srow %" PRId64, texts->file_count > 1 ? (slash ? slash + 1 : path) : "",
+            texts->file_count > 1 ? " " : "", texts->rows[index]);
+}
+
+static tutti_status fit(struct collection *collection, const signed char *part)
+{
+    struct texts *texts = (struct texts *)collection;
+    struct statistics measured = { 0 };
+    if (texts->stream || collection->labels || !texts->of_targets.measure) return TUTTI_OK;
+    for (int64_t i = 0; i < collection->samples; i++)
+        if (part[i] == TUTTI_DATA_TRAIN) statistics_add(&measured, texts->targets.numbers[i]);
+    standards_end(&texts->of_targets, &measured);
+    return TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- opening ---- */
+
+static void free_queue(struct text_queue *queue)
+{
+    thread_pool_free(queue->pool);
+    free(queue->bytes);
+    free(queue->items);
+    *queue = (struct text_queue) { 0 };
+}
+
+static void free_texts(struct collection *collection)
+{
+    struct texts *texts = (struct texts *)collection;
+    for (int i = 0; i < texts->file_count; i++) free(texts->files[i].path);
+    free_queue(&texts->queue);
+    tutti_tokenizer_close(texts->tokenizer);
+    table_classes_free(&texts->targets.classes);
+    standards_free(&texts->of_targets);
+    names_free(&texts->names);
+    free(texts->tokenizer_json);
+    free(texts->columns[0]);
+    free(texts->columns[1]);
+    free(texts->target);
+    free(texts->tokens.ids);
+    free(texts->samples);
+    free(texts->targets.numbers);
+    free(texts->class_names);
+    free(texts->rows);
+    free(texts->name_at);
+    free(collection->parts);
+    free(collection->labels);
+    free(texts);
+}
+
+/* The id of what the vocabulary does not have, by the names that it usually has. */
+static int32_t find_unknown(const tutti_tokenizer *tokenizer)
+{
+    static const char *const names[] = { "[UNK]", "<unk>", "UNK" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const int32_t id = tutti_tokenizer_id(tokenizer, names[i]);
+        if (id >= 0) return id;
+    }
+    return -1;
+}
+
+static tutti_status open_tokenizer(struct texts *texts)
+{
+    const char *path = texts->options->tokenizer ? texts->options->tokenizer : "bytes";
+    struct token_store *store = &texts->tokens;
+    texts->tokenizer = texts->described ? tutti_tokenizer_parse(texts->tokenizer_json) : tutti_tokenizer_open(path);
+    if (!texts->tokenizer) return status_last() == TUTTI_OK ? TUTTI_FILE : status_last();
+    const int64_t size = tutti_tokenizer_size(texts->tokenizer);
+    if (size < 1 || size > INT32_MAX) return fail(TUTTI_FORMAT, "the tokenizer has no tokens");
+    store->width = size <= 1 << 8 ? 1 : size <= 1 << 16 ? 2 : 4;
+    store->unknown = find_unknown(texts->tokenizer);
+    texts->collection.info.vocabulary = size;
+    if (!texts->tokenizer_json) texts->tokenizer_json = tutti_tokenizer_json(texts->tokenizer);
+    if (!texts->tokenizer_json) return status_last() == TUTTI_OK ? TUTTI_NO_MEMORY : status_last();
+    return thread_pool_new(&texts->queue.pool, texts->options->threads);
+}
+
+/* Reads "a" or "a,b", and the target without ":class" or ":number". */
+static tutti_status read_columns(struct texts *texts)
+{
+    const tutti_data_options *options = texts->options;
+    const char *comma = options->text ? strchr(options->text, ',') : NULL;
+    const char *colon = options->target ? strrchr(options->target, ':') : NULL;
+    if (colon && strcmp(colon, ":class") != 0 && strcmp(colon, ":number") != 0) colon = NULL;
+    if (comma && (comma == options->text || !comma[1] || strchr(comma + 1, ',')))
+        return fail(TUTTI_INVALID, "--text takes one column, or two as \"a,b\", not \"%s\"", options->text);
+    if (options->target)
+        texts->target = memory_format(
+            "%.*s", (int)(colon ? colon - options->target : (ptrdiff_t)strlen(options->target)), options->target);
+    if (options->target && !texts->target) return TUTTI_NO_MEMORY;
+    if (!options->text) return TUTTI_OK;
+    texts->columns[0] =
+        memory_format("%.*s", (int)(comma ? comma - options->text : (ptrdiff_t)strlen(options->text)), options->text);
+    if (comma) texts->columns[1] = memory_copy_text(comma + 1);
+    texts->pairs = comma != NULL;
+    return texts->columns[0] && (!comma || texts->columns[1]) ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+static tutti_status begin(struct texts *texts, const tutti_data_options *options)
+{
+    tutti_status status = TUTTI_OK;
+    texts->options = options;
+    if (options->length < 0 || options->length > MOST_LENGTH)
+        return fail(
+            TUTTI_INVALID, "--length %lld: a sample has from 1 to %d tokens", (long long)options->length, MOST_LENGTH);
+    if (!texts->described) TRY(read_columns(texts));
+    if (!texts->described) texts->most = options->length ? options->length : TEXTS_TOKENS;
+    if (texts->described && options->length && options->length != texts->most)
+        FAIL(TUTTI_INVALID, "--length %lld: the network was trained with %lld: leave --length out",
+            (long long)options->length, (long long)texts->most);
+    if (options->augment && *options->augment && strcmp(options->augment, "none") != 0)
+        FAIL(TUTTI_INVALID, "--augment: texts are not changed at random: leave it out");
+    TRY(open_tokenizer(texts));
+done:
+    return status;
+}
+
+static tutti_status read_texts(struct texts *texts, const char *path, bool *found)
+{
+    tutti_status status = TUTTI_OK;
+    *found = true;
+    if (!path) return text_files_read_given(texts);
+    if (texts->columns[0]) TRY(text_table_find(texts, path));
+    if (texts->file_count > 0) return text_table_read(texts);
+    if (texts->columns[0] && !texts->described)
+        FAIL(TUTTI_INVALID, "%s: --text names a column, but this is not a table in CSV, TSV or lines of JSON", path);
+    if (texts->described && texts->stream) return text_stream_read(texts, path, found);
+    *found = false;
+    if (!texts->pairs) TRY(text_files_read(texts, path, found));
+    if (*found || texts->described) return TUTTI_OK;
+    texts->targets.words = false;
+    return text_stream_read(texts, path, found);
+done:
+    return status;
+}
+
+/* Says what was left out or changed. */
+static void report(const struct texts *texts)
+{
+    const struct text_counts *counts = &texts->counts;
+    const long long samples = (long long)texts->collection.samples;
+    if (counts->cut > 0)
+        texts_note(texts, "%lld of %lld texts have more than %lld tokens and are cut: --length takes more",
+            (long long)counts->cut, samples, (long long)texts->most);
+    if (counts->empty > 0 && !texts->rows) texts_note(texts, "left out: %lld empty texts", (long long)counts->empty);
+    if (counts->broken > 0)
+        texts_note(texts, "%lld %s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
+            (long long)counts->broken, texts->stream ? "lines are" : "texts are");
+}
+
+/* Samples are as long as the longest unless the caller says more. */
+static void set_length(struct texts *texts)
+{
+    enum { UNIT = 8 };
+    int64_t longest = 1;
+    if (texts->stream || texts->described || texts->options->length) return;
+    for (int64_t i = 0; i < texts->collection.samples; i++)
+        if (texts->samples[i].count > longest) longest = texts->samples[i].count;
+    longest = (longest + UNIT - 1) / UNIT * UNIT;
+    if (longest < texts->most) texts->most = longest;
+}
+
+static void set_stream_targets(struct texts *texts)
+{
+    tutti_data_info *info = &texts->collection.info;
+    info->target_dtype = TUTTI_DTYPE_I32;
+    info->target_shape = (tutti_shape) { .rank = 1, .sizes = { texts->most } };
+    info->classes = (int)info->vocabulary;
+    info->tokens_are_classes = true;
+}
+
+static tutti_status finish(struct texts *texts, const char *path)
+{
+    struct collection *collection = &texts->collection;
+    tutti_data_info *info = &collection->info;
+    tutti_status status = TUTTI_OK;
+    TRY(texts_flush(texts));
+    free_queue(&texts->queue);
+    if (!texts->stream) texts_drop_empty(texts);
+    if (collection->samples == 0) FAIL(TUTTI_FORMAT, "%s: all texts are empty", path ? path : "these texts");
+    if (texts->stream)
+        set_stream_targets(texts);
+    else
+        TRY(texts_end_targets(texts));
+    report(texts);
+    set_length(texts);
+    info->kind = "text";
+    info->dtype = TUTTI_DTYPE_I32;
+    info->shape = (tutti_shape) { .rank = 1, .sizes = { texts->most } };
+    info->length = texts->most;
+    info->pairs = texts->pairs;
+    info->tokenizer = texts->tokenizer_json;
+    collection->rows = texts->rows;
+    collection->augments = AUGMENT_NUMBERS;
+    collection->read = read_whole;
+    collection->read_tokens = read_tokens;
+    collection->length = length_of;
+    collection->name = name_sample;
+    collection->file = file_of;
+    collection->fit = fit;
+    collection->describe = texts_describe;
+    collection->inspect = texts_inspect;
+    texts->options = NULL; /* the caller's, until here */
+done:
+    return status;
+}
+
+/* Whether data at this path may be texts: names say it, or options, or what a network was trained on. */
+static bool may_be_texts(const struct texts *texts, const char *path, const tutti_data_options *options)
+{
+    struct stat found;
+    if (texts->described || options->text || options->tokenizer || !path) return true;
+    return text_file_has_name(path) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
+}
+
+/* Looks for texts before a tokenizer is opened: folders may have anything in them. */
+tutti_status text_open(const char *path, const tutti_data_options *options, struct collection **made)
+{
+    tutti_status status = TUTTI_OK;
+    bool found = false;
+    *made = NULL;
+    struct texts *texts = memory_new(1, sizeof *texts);
+    if (!texts) return TUTTI_NO_MEMORY;
+    texts->collection.free = free_texts;
+    TRY(texts_restore(texts, options->description));
+    if (!may_be_texts(texts, path, options)) goto done;
+    TRY(begin(texts, options));
+    TRY(read_texts(texts, path, &found));
+    if (!found) goto done;
+    TRY(finish(texts, path));
+    *made = &texts->collection;
+    return TUTTI_OK;
+done:
+    free_texts(&texts->collection);
+    return status;
+}

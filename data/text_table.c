@@ -1,0 +1,338 @@
+/* Texts in tables: rows of CSV and TSV, and lines of JSON objects. */
+#include "data/texts.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "formats/csv.h"
+#include "formats/lines.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FIRST, SECOND, TARGET, FIELDS, MOST_TOLD = 3 };
+
+/* A row: what is in the columns that are asked for; NULL: there is no such column, or nothing in it. */
+struct row {
+    const char *fields[FIELDS];
+    int64_t number, line;
+    bool damaged; /* the message says why */
+};
+
+struct reading {
+    struct texts *texts;
+    int file;
+    tutti_status (*use)(struct reading *reading, const struct row *row);
+    bool enough, no_targets; /* no more rows are wanted; the target's column is not read */
+    int64_t damaged;
+    struct text left_out;
+};
+
+static bool is_json(const char *path)
+{
+    static const char *const ends[] = { ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (text_has_extension(path, ends[i])) return true;
+    return false;
+}
+
+bool text_table_has_name(const char *path)
+{
+    return is_json(path) || csv_has_name(path);
+}
+
+/* ---------------------------------------------------------------------------------------------------- files ---- */
+
+static tutti_status add_file(struct texts *texts, const char *path, int part)
+{
+    char *copy = memory_copy_text(path);
+    if (!copy) return TUTTI_NO_MEMORY;
+    texts->files[texts->file_count++] = (struct text_file) { .path = copy, .part = part };
+    return TUTTI_OK;
+}
+
+/* Finds train.tsv, say, with val.tsv and test.tsv next to it. */
+static tutti_status find_parts(struct texts *texts, const char *folder)
+{
+    static const struct {
+        const char *name;
+        int part;
+    } names[] = { { "train", TUTTI_DATA_TRAIN }, { "val", TUTTI_DATA_VAL }, { "valid", TUTTI_DATA_VAL },
+        { "validation", TUTTI_DATA_VAL }, { "dev", TUTTI_DATA_VAL }, { "test", TUTTI_DATA_TEST } };
+    static const char *const ends[] = { "csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz" };
+    enum { NAMES = sizeof names / sizeof *names, ENDS = sizeof ends / sizeof *ends };
+    char *paths[TEXTS_FILES] = { NULL };
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < NAMES * ENDS; i++) {
+        struct stat found;
+        const int part = names[i / ENDS].part;
+        char *path = memory_format("%s/%s.%s", folder, names[i / ENDS].name, ends[i % ENDS]);
+        if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
+        if (!paths[part] && stat(path, &found) == 0 && S_ISREG(found.st_mode))
+            paths[part] = path;
+        else
+            free(path);
+    }
+    for (int i = 0; i < TEXTS_FILES && paths[0]; i++)
+        if (paths[i]) TRY(add_file(texts, paths[i], paths[1] || paths[2] ? i : PART_OPEN));
+done:
+    for (int i = 0; i < TEXTS_FILES; i++) free(paths[i]);
+    return status;
+}
+
+tutti_status text_table_find(struct texts *texts, const char *path)
+{
+    struct stat found;
+    if (!strcmp(path, "-")) return add_file(texts, CSV_STANDARD_INPUT, PART_OPEN);
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) return find_parts(texts, path);
+    return text_table_has_name(path) ? add_file(texts, path, PART_OPEN) : TUTTI_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------- columns ---- */
+
+/* The number of a column that is named by it, from 1 on; 0: it is a name. */
+static int number_of(const char *name)
+{
+    char *end = NULL;
+    const long number = *name >= '1' && *name <= '9' ? strtol(name, &end, 10) : 0;
+    return end && !*end && number <= CSV_MAX_COLUMNS ? (int)number : 0;
+}
+
+static int find_name(const struct csv_row *row, const char *name)
+{
+    for (int i = 0; i < row->count; i++)
+        if (!strcmp(row->fields[i], name)) return i;
+    return -1;
+}
+
+static tutti_status refuse_column(const char *path, const struct csv_row *row, const char *name)
+{
+    struct text list = { 0 };
+    for (int i = 0; i < row->count && i < 10; i++)
+        text_append(&list, "%s'%s'", i ? ", " : "", text_printable(row->fields[i]).text);
+    const tutti_status status = fail(TUTTI_INVALID, "%s: there is no column '%s': its first row has %s%s", path,
+        text_printable(name).text, list.data ? list.data : "nothing", row->count > 10 ? ", ..." : "");
+    text_free(&list);
+    return status;
+}
+
+/* Sets where the columns are in a row. The first row has names, unless those of texts are numbers: then columns are
+ * meant by their positions, and all rows are samples. */
+static tutti_status find_columns(
+    struct reading *reading, const char *path, const struct csv_row *row, int at[FIELDS], bool *header)
+{
+    struct texts *texts = reading->texts;
+    const char *names[FIELDS] = { texts->columns[0], texts->columns[1], reading->no_targets ? NULL : texts->target };
+    const bool may_miss = texts->described && texts->options->without_targets;
+    *header = number_of(names[FIRST]) == 0 || (names[SECOND] && number_of(names[SECOND]) == 0);
+    for (int i = 0; i < FIELDS; i++) {
+        at[i] = -1;
+        if (!names[i]) continue;
+        const int number = number_of(names[i]);
+        at[i] = *header ? find_name(row, names[i]) : -1;
+        if (at[i] < 0 && number > 0 && number <= row->count) at[i] = number - 1;
+        if (at[i] < 0 && !(i == TARGET && may_miss)) return refuse_column(path, row, names[i]);
+    }
+    if (texts->target || texts->described) return TUTTI_OK;
+    for (at[TARGET] = row->count - 1; at[TARGET] == at[FIRST] || at[TARGET] == at[SECOND]; at[TARGET]--) continue;
+    if (at[TARGET] < 0) return fail(TUTTI_INVALID, "%s: all columns are texts: there is no target to predict", path);
+    texts->target = *header ? memory_copy_text(row->fields[at[TARGET]]) : memory_format("%d", at[TARGET] + 1);
+    return texts->target ? TUTTI_OK : TUTTI_NO_MEMORY;
+}
+
+/* ----------------------------------------------------------------------------------------------------- rows ---- */
+
+static tutti_status use_csv_row(
+    struct reading *reading, const struct csv_row *fields, int columns, int64_t number, const int at[FIELDS])
+{
+    struct row row = { .number = number, .line = fields->line, .damaged = fields->count != columns };
+    if (row.damaged)
+        (void)fail(TUTTI_FORMAT,
+            "%d field%s, but there are %d columns: correct the row, or leave such rows out by "
+            "--skip-damaged",
+            fields->count, fields->count == 1 ? "" : "s", columns);
+    for (int i = 0; i < FIELDS && !row.damaged; i++) row.fields[i] = at[i] >= 0 ? fields->fields[at[i]] : NULL;
+    return reading->use(reading, &row);
+}
+
+static tutti_status walk_csv(struct reading *reading, const char *path)
+{
+    struct csv *csv = NULL;
+    struct csv_row row;
+    int at[FIELDS];
+    bool header = false;
+    tutti_status status = csv_open(path, &csv);
+    if (status != TUTTI_OK) return status;
+    TRY(csv_next(csv, &row));
+    if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty: name one that has rows", path);
+    const int columns = row.count;
+    TRY(find_columns(reading, path, &row, at, &header));
+    if (header) TRY(csv_next(csv, &row));
+    for (int64_t number = 1; row.count > 0 && !reading->enough; number++) {
+        TRY(use_csv_row(reading, &row, columns, number, at));
+        TRY(csv_next(csv, &row));
+    }
+done:
+    csv_close(csv);
+    return status;
+}
+
+/* Texts of a JSON object: strings, and numbers and truth values as they are written. The caller frees the copies. */
+static bool read_json(
+    const struct texts *texts, bool no_targets, const json_t *object, char *copies[FIELDS], struct row *row)
+{
+    const char *names[FIELDS] = { texts->columns[0], texts->columns[1], no_targets ? NULL : texts->target };
+    for (int i = 0; i < FIELDS; i++) {
+        const json_t *value = names[i] ? json_object_get(object, names[i]) : NULL;
+        if (!value || json_is_null(value)) continue;
+        if (json_is_object(value) || json_is_array(value) || (i != TARGET && !json_is_string(value))) {
+            (void)fail(
+                TUTTI_FORMAT, "the value of '%s' is not %s", names[i], i == TARGET ? "a class or number" : "a text");
+            return false;
+        }
+        if (!json_is_string(value)) copies[i] = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+        row->fields[i] = json_is_string(value) ? json_string_value(value) : copies[i];
+    }
+    return true;
+}
+
+static tutti_status use_json_line(struct reading *reading, const char *line, size_t bytes, int64_t number)
+{
+    char *copies[FIELDS] = { NULL };
+    json_error_t error;
+    struct row row = { .number = number, .line = number };
+    json_t *object = json_loadb(line, bytes, 0, &error);
+    if (!json_is_object(object))
+        (void)fail(TUTTI_FORMAT, "this is not a JSON object%s%s", object ? "" : ": ", object ? "" : error.text);
+    row.damaged = !json_is_object(object) || !read_json(reading->texts, reading->no_targets, object, copies, &row);
+    const tutti_status status = reading->use(reading, &row);
+    for (int i = 0; i < FIELDS; i++) free(copies[i]);
+    json_decref(object);
+    return status;
+}
+
+static tutti_status walk_json(struct reading *reading, const char *path)
+{
+    struct lines *lines = NULL;
+    const char *line;
+    size_t bytes;
+    if (!reading->texts->target && !reading->texts->described)
+        return fail(TUTTI_INVALID, "%s: name the key of classes or numbers by --target", path);
+    tutti_status status = lines_open(path, &lines);
+    if (status != TUTTI_OK) return status;
+    TRY(lines_next(lines, &line, &bytes));
+    for (int64_t number = 1; line && !reading->enough; number++) {
+        if (strspn(line, " \t") < bytes) TRY(use_json_line(reading, line, bytes, number));
+        TRY(lines_next(lines, &line, &bytes));
+    }
+done:
+    lines_close(lines);
+    return status;
+}
+
+static tutti_status walk(struct reading *reading)
+{
+    const char *path = reading->texts->files[reading->file].path;
+    return is_json(path) ? walk_json(reading, path) : walk_csv(reading, path);
+}
+
+/* --------------------------------------------------------------------------------------------------- samples ---- */
+
+static tutti_status leave_out(struct reading *reading, const struct row *row, bool allowed)
+{
+    const char *path = reading->texts->files[reading->file].path;
+    (void)status_context(TUTTI_FORMAT, "%s: row %" PRId64 " (line %" PRId64 ")", path, row->number, row->line);
+    if (!allowed) return TUTTI_FORMAT;
+    if (reading->damaged++ < MOST_TOLD)
+        text_append(&reading->left_out, "%s%s", reading->damaged > 1 ? "; " : "", status_message());
+    return TUTTI_OK;
+}
+
+/* Checks what a row needs to be a sample; the message says what it lacks. *allowed: it may be left out. */
+static bool is_usable(struct reading *reading, const struct row *row, bool wants_target, bool *allowed)
+{
+    struct texts *texts = reading->texts;
+    const tutti_data_options *options = texts->options;
+    *allowed = options->skip_damaged;
+    if (row->damaged) return false;
+    const char *first = row->fields[FIRST], *second = row->fields[SECOND];
+    if (wants_target && (!row->fields[TARGET] || column_is_missing(row->fields[TARGET]))) {
+        *allowed |= options->fill_missing;
+        texts->counts.no_target++;
+        (void)fail(TUTTI_FORMAT, "column '%s': the value is missing", texts->target);
+        return false;
+    }
+    if ((first && *first) || (second && *second)) return true;
+    *allowed = true;
+    texts->counts.empty++;
+    (void)fail(TUTTI_FORMAT, "column '%s': the text is empty", texts->columns[0]);
+    return false;
+}
+
+static bool is_broken(const char *text)
+{
+    return text && !text_is_utf8(text);
+}
+
+static tutti_status use_row(struct reading *reading, const struct row *row)
+{
+    struct texts *texts = reading->texts;
+    const bool wants_target = texts->target && !reading->no_targets;
+    bool allowed;
+    if (!is_usable(reading, row, wants_target, &allowed)) return leave_out(reading, row, allowed);
+    const char *first = row->fields[FIRST] ? row->fields[FIRST] : "";
+    const char *second = row->fields[SECOND] ? row->fields[SECOND] : "";
+    const int part = wants_target ? texts->files[reading->file].part : TUTTI_DATA_TEST;
+    texts->counts.broken += is_broken(first) || is_broken(second);
+    tutti_status status = texts_add_sample(texts, part, row->number, NULL);
+    if (status == TUTTI_OK && wants_target) status = texts_set_target(texts, row->fields[TARGET]);
+    if (status != TUTTI_OK) return status;
+    return texts_queue(texts, first, strlen(first), texts->pairs ? second : NULL, texts->pairs ? strlen(second) : 0);
+}
+
+static tutti_status look_at_target(struct reading *reading, const struct row *row)
+{
+    reading->enough |= !row->damaged && row->fields[TARGET] && !column_is_missing(row->fields[TARGET]);
+    return TUTTI_OK;
+}
+
+/* Rows to predict may have nothing in the target's column. */
+static tutti_status find_targets(struct reading *reading)
+{
+    const struct texts *texts = reading->texts;
+    tutti_status status = TUTTI_OK;
+    reading->no_targets = texts->described && texts->options->ignore_targets;
+    if (reading->no_targets || !texts->described || !texts->options->without_targets) return TUTTI_OK;
+    reading->use = look_at_target;
+    for (reading->file = 0; reading->file < texts->file_count && status == TUTTI_OK; reading->file++)
+        status = walk(reading);
+    reading->no_targets = !reading->enough;
+    reading->enough = false;
+    return status;
+}
+
+tutti_status text_table_read(struct texts *texts)
+{
+    struct reading reading = { .texts = texts };
+    tutti_status status = TUTTI_OK;
+    TRY(find_targets(&reading));
+    reading.use = use_row;
+    for (reading.file = 0; reading.file < texts->file_count; reading.file++) {
+        const int64_t before = texts->files[reading.file].begins = texts->collection.samples;
+        TRY(walk(&reading));
+        if (texts->collection.samples == before)
+            FAIL(TUTTI_FORMAT, "%s has no rows that can be used%s%s", texts->files[reading.file].path,
+                reading.left_out.data ? ": " : "", reading.left_out.data ? reading.left_out.data : "");
+    }
+    texts->collection.info.damaged += reading.damaged;
+    if (reading.damaged > 0)
+        texts_note(texts, "left out %" PRId64 " row%s: %s%s", reading.damaged, reading.damaged == 1 ? "" : "s",
+            reading.left_out.data ? reading.left_out.data : "", reading.damaged > MOST_TOLD ? "; ..." : "");
+done:
+    text_free(&reading.left_out);
+    return status;
+}

@@ -1,0 +1,130 @@
+/* Inside of texts: tokens of all samples, and where each begins. */
+#ifndef DATA_TEXTS_H
+#define DATA_TEXTS_H
+
+#include "base/threads.h"
+#include "data/collection.h"
+#include "data/column.h"
+#include "data/names.h"
+#include "data/statistics.h"
+#include "tutti_text.h"
+
+enum { TEXTS_FILES = 3, TEXTS_TOKENS = 512 };
+
+/* Ids of all texts, one after the other. */
+struct token_store {
+    void *ids;
+    int width; /* bytes of an id: 1, 2 or 4, as the vocabulary needs */
+    size_t count, room;
+    int32_t unknown;       /* the id of what the vocabulary does not have; -1: none */
+    int64_t unknown_count; /* ... how many there are */
+};
+
+struct text_sample {
+    int64_t begins, whole; /* its first token; how many there were before it was cut */
+    int32_t count, first;  /* tokens; those of the first of two texts */
+};
+
+struct text_file {
+    char *path;
+    int part;       /* PART_OPEN: its samples are divided */
+    int64_t begins; /* its first sample */
+};
+
+/* Blocks of one part of a stream: where the first one begins among samples, and among tokens. */
+struct text_run {
+    int64_t samples, tokens;
+};
+
+/* What is counted while texts are read. */
+struct text_counts {
+    int64_t bytes, cut, empty, broken, no_target;
+};
+
+/* Texts that wait to be encoded together. */
+struct text_queue {
+    struct thread_pool *pool;
+    char *bytes; /* of texts that are copied */
+    size_t used, room;
+    struct queued *items;
+    size_t count, items_room;
+};
+
+/* Targets, by class and by number until it is known which of them they are. */
+struct text_targets {
+    struct table_classes classes;
+    double *numbers; /* [samples]; NaN: it is not one */
+    size_t numbers_room, labels_room;
+    bool by_class, many, words; /* too many for classes; some are not numbers */
+};
+
+struct texts {
+    struct collection collection; /* first: they are one */
+    tutti_tokenizer *tokenizer;
+    char *tokenizer_json;
+    const tutti_data_options *options; /* while it is opened */
+    bool described;                    /* as in the training of a network */
+    bool pairs, stream;                /* stream: blocks of one long text, of a language model */
+    int64_t most;                      /* tokens of a sample */
+    char *columns[2], *target;         /* names; NULL: none */
+    struct token_store tokens;
+    struct text_sample *samples; /* [samples]; NULL for a stream */
+    struct text_targets targets;
+    struct standards of_targets; /* of one number, or empty */
+    const char **class_names;
+    int64_t *rows; /* in their file, from 1 on; NULL: not of a table */
+    struct names names;
+    size_t *name_at; /* of files that are samples; NULL: a table or a stream */
+    size_t samples_room, rows_room, parts_room, names_room;
+    struct text_file files[TEXTS_FILES];
+    int file_count;
+    struct text_run runs[TEXTS_FILES];
+    int run_count;
+    struct text_counts counts;
+    struct text_queue queue;
+};
+
+/* text_tokens.c: encodes texts on several threads. */
+tutti_status token_store_add(struct token_store *store, const int32_t *ids, int64_t count);
+int32_t token_store_at(const struct token_store *store, int64_t position);
+void token_store_read(const struct token_store *store, int64_t position, int64_t count, int32_t *ids);
+/* Adds a text, or two, as the next sample's; pair NULL: one. They are copied. */
+tutti_status texts_queue(struct texts *texts, const char *text, size_t bytes, const char *pair, size_t pair_bytes);
+/* Encodes what waits. */
+tutti_status texts_flush(struct texts *texts);
+/* Adds a long text to a stream, in pieces that end where lines do. It stays where it is. */
+tutti_status texts_stream(struct texts *texts, const char *text, size_t bytes);
+
+/* text_samples.c: adds a sample to what has one entry for each. `row` 0: it is a file with this name. Returns its
+ * number in *sample. */
+tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const char *name);
+/* Sets the target of the last sample by its text; NULL: it has none. */
+tutti_status texts_set_target(struct texts *texts, const char *text);
+/* Decides what targets are, once all are there, and numbers the classes. */
+tutti_status texts_end_targets(struct texts *texts);
+/* Leaves out samples that have no token. */
+void texts_drop_empty(struct texts *texts);
+
+/* text_table.c: reads rows of tables and lines of JSON. */
+bool text_table_has_name(const char *path);
+tutti_status text_table_find(struct texts *texts, const char *path);
+tutti_status text_table_read(struct texts *texts);
+/* text_files.c: reads folders of classes, and plain files. *found: whether there are some. */
+bool text_file_has_name(const char *path);
+tutti_status text_files_read(struct texts *texts, const char *path, bool *found);
+/* Reads the files or texts of the options, which have no targets. */
+tutti_status text_files_read_given(struct texts *texts);
+/* text_stream.c: reads plain text for language models, and divides it into blocks. */
+tutti_status text_stream_read(struct texts *texts, const char *path, bool *found);
+/* The token where a block begins. */
+int64_t text_stream_block(const struct texts *texts, int64_t index);
+
+/* text_describe.c: what weights must know; and sets it from what they say. */
+int texts_describe(const struct collection *collection, struct json_t *object);
+tutti_status texts_restore(struct texts *texts, const char *description);
+/* collection.inspect */
+int texts_inspect(const struct collection *collection, int64_t most, struct json_t *object);
+
+void texts_note(const struct texts *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
