@@ -7,7 +7,8 @@
  *   GRU      z = f(Xz + Rz h)  r = f(Xr + Rr h)  n = g(Xn + Rn (r h)) or g(Xn + r (Rn h))  h' = (1 - z) n + z h
  *
  * The gradient runs the steps backwards and gives dX; that of R is one product of dX and all states (the gradient
- * node's output `previous`). One kernel runs all steps of a sample, since samples are independent. */
+ * node's output `previous`). Here is the implementation for all devices and attributes, whose kernel runs all steps of a
+ * sample, since samples are independent; recurrent_panels.c has that of CPU-class devices. */
 #include "layers/recurrent/recurrent.h"
 
 #include "base/memory.h"
@@ -205,20 +206,9 @@ static size_t work_group(const struct problem *problem)
 
 static void write_options(const struct problem *problem, char *options)
 {
-    static const char *const names[3][4] = { { "I", "O", "FORGET", "C" }, { "Z", "RESET", "NEW", "NONE" },
-        { "ONLY", "NONE", "NONE", "NONE" } };
-    const struct recurrent_attributes *a = recurrent_attributes(problem->node);
-    const int gates = recurrent_gates(a->kind);
-    static const int codes[] = { [ACTIVATION_RELU] = 1, [ACTIVATION_SIGMOID] = 4, [ACTIVATION_TANH] = 5 };
     options[0] = '\0';
-    number_append(options, OPTIONS,
-        "-DROWS=%d -DGROUP=%zu -DKIND=%d -DGATES=%d -DSAVED=%d -DOTHER=%d -DF=%d -DG=%d -DH=%d -DREVERSE=%d -DAFTER=%d "
-        "-DCOUPLED=%d -DCLIP=%d",
-        problem->device->class == DEVICE_CPU, work_group(problem), (int)a->kind, gates, recurrent_saved(a->kind),
-        recurrent_others(a->kind), codes[a->functions[0]], codes[a->functions[1]], codes[a->functions[2]], a->reverse,
-        a->after, a->coupled, a->clip > 0);
-    for (int g = 0; g < gates; g++)
-        number_append(options, OPTIONS, " -D%s=%d", names[a->kind - 1][g], recurrent_place(a, g));
+    number_append(options, OPTIONS, "-DROWS=%d -DGROUP=%zu ", problem->device->class == DEVICE_CPU, work_group(problem));
+    recurrent_options(recurrent_attributes(problem->node), options, OPTIONS);
 }
 
 /* Transposes r where that is needed, and returns the matrix that the kernel reads. */
@@ -276,7 +266,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
 }
 
 static const struct implementation samples_by_steps = { .name = "steps", .workspace = workspace, .emit = emit };
-static const struct implementation *const implementations[] = { &samples_by_steps, NULL };
+static const struct implementation *const implementations[] = { &recurrent_panels, &samples_by_steps, NULL };
 
 const struct operation operation_recurrent = {
     .name = "recurrent",
