@@ -67,26 +67,29 @@ static tutti_status read_whole(
     return read_tokens(collection, index, collection->info.length, sample, NULL, target);
 }
 
-static const char *file_of(const struct collection *collection, int64_t index)
+/* The table that a sample is in. */
+static const char *path_of(const struct texts *texts, int64_t index)
 {
-    const struct texts *texts = (const struct texts *)collection;
     int file = texts->file_count - 1;
-    if (!texts->rows) return NULL;
     while (file > 0 && index < texts->files[file].begins) file--;
     return texts->files[file].path;
+}
+
+static const char *file_of(const struct collection *collection, int64_t index)
+{
+    return collection->rows ? path_of((const struct texts *)collection, index) : NULL;
 }
 
 static void name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
 {
     const struct texts *texts = (const struct texts *)collection;
-    const char *path = file_of(collection, index), *slash = path ? strrchr(path, '/') : NULL;
+    const char *path = texts->file_count > 1 ? path_of(texts, index) : "", *slash = strrchr(path, '/');
     if (texts->stream)
         snprintf(text, size, "block %" PRId64, index + 1);
     else if (texts->name_at)
         snprintf(text, size, "%s", names_at(&texts->names, texts->name_at[index]));
     else
-        snprintf(text, size, "%s%srow %" PRId64, texts->file_count > 1 ? (slash ? slash + 1 : path) : "",
-            texts->file_count > 1 ? " " : "", texts->rows[index]);
+        snprintf(text, size, "%s%srow %" PRId64, slash ? slash + 1 : path, *path ? " " : "", texts->rows[index]);
 }
 
 static tutti_status fit(struct collection *collection, const signed char *part)
@@ -276,7 +279,7 @@ static tutti_status finish(struct texts *texts, const char *path)
     info->length = texts->most;
     info->pairs = texts->pairs;
     info->tokenizer = texts->tokenizer_json;
-    collection->rows = texts->rows;
+    collection->rows = text_table_has_rows(texts) ? texts->rows : NULL;
     collection->augments = AUGMENT_NUMBERS;
     collection->read = read_whole;
     collection->read_tokens = read_tokens;

@@ -106,5 +106,6 @@ int texts_inspect(const struct collection *collection, int64_t most, json_t *obj
         failed |= json_object_set_new(text, "unknown",
             json_real(texts->tokens.count ? (double)texts->tokens.unknown_count / (double)texts->tokens.count : 0));
     if (!texts->stream) failed |= json_object_set_new(text, "lengths", list_lengths(texts));
+    if (texts->target) failed |= json_object_set_new(object, "target", inspect_text(texts->target));
     return failed | json_object_set_new(object, "text", text);
 }

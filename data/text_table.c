@@ -45,6 +45,13 @@ bool text_table_has_name(const char *path)
     return is_json(path) || csv_has_name(path);
 }
 
+bool text_table_has_rows(const struct texts *texts)
+{
+    for (int i = 0; i < texts->file_count; i++)
+        if (is_json(texts->files[i].path)) return false;
+    return texts->file_count > 0;
+}
+
 /* ---------------------------------------------------------------------------------------------------- files ---- */
 
 static tutti_status add_file(struct texts *texts, const char *path, int part)
@@ -171,6 +178,7 @@ static tutti_status walk_csv(struct reading *reading, const char *path)
     if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty: name one that has rows", path);
     const int columns = row.count;
     TRY(find_columns(reading, path, &row, at, &header));
+    reading->texts->collection.info.column_names = header;
     if (header) TRY(csv_next(csv, &row));
     for (int64_t number = 1; row.count > 0 && !reading->enough; number++) {
         TRY(use_csv_row(reading, &row, columns, number, at));

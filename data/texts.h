@@ -107,6 +107,8 @@ void texts_drop_empty(struct texts *texts);
 
 /* text_table.c: reads rows of tables and lines of JSON. */
 bool text_table_has_name(const char *path);
+/* Whether samples are rows of tables that have fields, not lines of JSON. */
+bool text_table_has_rows(const struct texts *texts);
 tutti_status text_table_find(struct texts *texts, const char *path);
 tutti_status text_table_read(struct texts *texts);
 /* text_files.c: reads folders of classes, and plain files. *found: whether there are some. */

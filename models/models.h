@@ -26,6 +26,7 @@ struct model_facts {
     int64_t vocabulary;        /* tokens are below it */
     int64_t length;            /* tokens of the longest text */
     const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
+    bool pairs;                /* samples are pairs of texts: `types` is given */
     bool tokens_are_classes;   /* the network predicts each next token: [TUTTI_SEQUENCE, vocabulary] */
     const struct model_config *config;
 };

@@ -57,7 +57,16 @@ struct model_facts data_facts(const struct data *data)
     struct model_facts facts = { .samples = data->train.count };
     for (; facts.code_count < data->info.code_count && facts.code_count < MODEL_CODES; facts.code_count++)
         facts.codes[facts.code_count] = data->info.codes[facts.code_count];
+    facts.vocabulary = data->info.vocabulary;
+    facts.length = data->info.length;
+    facts.tokens_are_classes = data->info.tokens_are_classes;
+    facts.pairs = data->info.pairs;
     return facts;
+}
+
+bool data_is_text(const struct data *data)
+{
+    return data->info.length > 0;
 }
 
 double data_in_units(const struct data *data, int64_t number, double output)
@@ -165,8 +174,9 @@ tutti_status data_check_first(const struct data *data, const struct samples *sam
     int64_t *indices = memory_new((size_t)info->classes + 1, sizeof *indices);
     void *input = memory_new(AT_ONCE, inputs), *target = memory_new(AT_ONCE, targets);
     if (!indices || !input || !target) FAIL(TUTTI_NO_MEMORY, "no memory for the first samples of each class");
-    const tutti_buffer buffers[] = { { "input", info->dtype, input, inputs },
-        { "targets", info->target_dtype, target, targets } };
+    const int64_t length = info->length;
+    const tutti_buffer buffers[] = { { "input", info->dtype, input, inputs, length },
+        { "targets", info->target_dtype, target, targets, length } };
     const int64_t count = list_first(data, samples, indices);
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         const int64_t some = count - first < AT_ONCE ? count - first : AT_ONCE;

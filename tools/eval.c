@@ -30,6 +30,7 @@ static int report(
     double rate = seconds > 0 ? (double)metrics->samples / seconds : NAN;
     if (!s->json) {
         printf("loss %.6g", metrics->loss);
+        if (judge->tokens) printf("  perplexity %.6g", judge_perplexity(judge, metrics->loss));
         if (isfinite(metrics->accuracy)) printf("  accuracy %.2f %%", 100 * metrics->accuracy);
         printf("  %lld samples, %.0f samples/s\n", (long long)metrics->samples, rate);
         judge_text(stdout, judge);
@@ -39,6 +40,7 @@ static int report(
     json_line_begin(&line, stdout);
     json_line_print(&line, "model %s weights %s data %s part %s samples %lld loss %g accuracy %g samples_per_s %g",
         s->model, s->weights, s->data, s->part, (long long)metrics->samples, metrics->loss, metrics->accuracy, rate);
+    if (judge->tokens) json_line_number(&line, "perplexity", judge_perplexity(judge, metrics->loss));
     judge_json_all(&line, judge);
     return json_line_end(&line) == TUTTI_OK ? EXIT_DONE : EXIT_WORK_FAILED;
 }

@@ -158,6 +158,8 @@ static int read_weights(struct finetune *f, const struct session *session)
 int finetune_loss(struct finetune *f, struct session *session, const struct data *data, const tutti_source *source)
 {
     if (f->loss.label_smoothing == 0 && !f->class_weights && !f->loss.has_ignored) return EXIT_DONE;
+    if (data->info.tokens_are_classes && f->class_weights)
+        return wrong_use("train", "--class-weights: the classes of a language model are tokens: leave it out");
     if (data->numbers)
         return wrong_use("train", "--%s needs classes: the targets of %s are numbers",
             f->loss.label_smoothing != 0 ? "label-smoothing"

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/csv.h"
 #include "formats/standard_input.h"
 #include "tools/arrays.h"
 #include "tools/commands.h"
@@ -19,7 +20,7 @@ struct settings {
     struct saved_options saved;
     struct infer_request request;
     int64_t classes;
-    const char *inputs, *outputs, *expect;
+    const char *inputs, *outputs, *expect, *text;
     bool prepare;
     bool skips; /* damaged samples are left out, as was asked for */
     int files;  /* arguments after MODEL */
@@ -31,6 +32,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         SAVED_OPTIONS(s->saved),
         { "first", OPTION(s->request.first), "N", "index of the first sample, from 0", 0, 1e15 },
         { "count", OPTION(s->request.count), "N", "number of samples (default all that follow)", 1, 1e15 },
+        { "text-of", OPTION(s->text), "TEXT", "predict this text, of a network that was trained on texts" },
         { "output", OPTION(s->request.predictions.path), "FILE",
             "write a table of predictions, .csv or .tsv: the columns of a table or names of files, and probabilities",
             .file = OPTION_WRITES },
@@ -51,7 +53,8 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         .more = "FILE",
         .more_count = &s->files,
         .details =
-            "FILE is a picture, a recording or a table as the network was trained on, a folder with such files\n"
+            "FILE is a picture, a recording, a text or a table as the network was trained on, a folder with such "
+            "files\n"
             "in it or below it, or -: names of files are read from standard input, one a line. All rows of a table\n"
             "are predicted; it needs no column for the target. Files and rows that cannot be read are named, the\n"
             "others predicted, and the exit status is 3. With --output, predictions are not printed, unless by\n"
@@ -87,7 +90,7 @@ static int infer_part(
         return wrong_use("infer", "--first %lld is past the last sample: %s has %lld samples, counted from 0",
             (long long)r->first, s->saved.data, (long long)part->count);
     r->saved = &s->saved;
-    r->alone = s->files && strcmp(data->info.kind, "table") != 0;
+    r->alone = s->text || (s->files && !tutti_data_row(data->opened, part->part, 0));
     r->file = r->predictions.several ? r->table : NULL;
     const tutti_status status = infer_samples(r, session, data, part);
     r->before += part->count;
@@ -104,6 +107,7 @@ static enum inputs_kind kind_of(const struct settings *s)
     const struct user_data_saved *known = s->saved.known;
     if (!known || !known->kind) return INPUTS_ANY;
     if (!strcmp(known->kind, "table")) return INPUTS_TABLES;
+    if (!strcmp(known->kind, "text")) return INPUTS_TEXTS;
     return !strcmp(known->kind, "recordings") ? INPUTS_RECORDINGS : INPUTS_PICTURES;
 }
 
@@ -113,7 +117,8 @@ static enum inputs_kind kind_of(const struct settings *s)
 static int check_files(const struct settings *s, char **files)
 {
     static const char *const ends[] = { ".npy", ".npz", ".csv", ".tsv", ".csv.gz", ".tsv.gz" };
-    const int count = kind_of(s) == INPUTS_TABLES ? 2 : (int)(sizeof(ends) / sizeof(*ends));
+    const int count =
+        kind_of(s) == INPUTS_TABLES || kind_of(s) == INPUTS_TEXTS ? 2 : (int)(sizeof(ends) / sizeof(*ends));
     for (int i = 0; i < s->files; i++)
         for (int k = 0; k < count; k++)
             if (text_has_extension(files[i], ends[k]))
@@ -139,7 +144,8 @@ static size_t load_files(struct settings *s, const struct inputs *inputs, size_t
     struct data *data, struct samples **part, tutti_status *status)
 {
     tutti_data_options *own = &s->saved.own.data;
-    const bool table = inputs->kind == INPUTS_TABLES;
+    const char *path = inputs->list[first].path;
+    const bool table = inputs->kind == INPUTS_TABLES || (inputs->kind == INPUTS_TEXTS && inputs_is_text_table(path));
     size_t count = 0;
     while (first + count < inputs->count && inputs->list[first + count].sample) {
         paths[count] = inputs->list[first + count].path;
@@ -151,8 +157,8 @@ static size_t load_files(struct settings *s, const struct inputs *inputs, size_t
     s->saved.own.cache_given = true;                 /* with 0: nothing is read twice */
     s->saved.own.cache_mib = 0;
     if (count < 2 && !table) own->threads = 1;
-    s->saved.data = s->request.table = inputs->list[first].path;
-    if (!table) s->request.table = NULL;
+    s->saved.data = s->request.table = path;
+    if (!table || !csv_has_name(path)) s->request.table = NULL;
     data_free(data);
     *status = saved_load_data(&s->saved, data, part);
     return count ? count : 1;
@@ -277,6 +283,11 @@ static int infer_data(struct settings *s, struct session *session, struct data *
     struct samples *part = NULL;
     tutti_status status = keep_input(s);
     if (status != TUTTI_OK) return work_failed("infer", status, status_message());
+    if (s->text) {
+        s->saved.own.data.texts = &s->text;
+        s->saved.own.data.text_count = 1;
+        s->saved.data = "--text-of";
+    }
     const int result = saved_open("infer", &s->saved, false, session, data, &part);
     if (result != EXIT_DONE) return result;
     s->request.table = only_table(data, part);
@@ -306,11 +317,18 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     const struct predictions *predictions = &s->request.predictions;
     if (s->files && (s->saved.data || s->inputs || s->outputs || s->saved.part_given))
         return wrong_use("infer", "\"%s\" cannot be used with --data, --part, --inputs and --outputs", files[0]);
+    if (s->text && (s->files || s->saved.data || s->inputs || s->outputs || predictions->path))
+        return wrong_use("infer", "--text-of is one text: leave out FILE, --data, --inputs, --outputs and --output");
     if ((s->inputs || s->outputs) && predictions->path)
         return wrong_use("infer", "--output is for samples of data: --inputs writes to --outputs");
     if (s->inputs || s->outputs) return infer_arrays(s, session);
     if (s->classes || s->expect || s->prepare)
         return wrong_use("infer", "--classes, --prepare and --expect can only be used with --inputs");
+    if (s->saved.network.facts.tokens_are_classes)
+        return wrong_use("infer",
+            "%s is a language model, which predicts next tokens: tutti generate writes texts with it, "
+            "and tutti eval measures it",
+            s->saved.model);
     s->skips = s->saved.own.data.skip_damaged;
     const int result = predictions_check(predictions, "infer");
     if (result != EXIT_DONE) return result;

@@ -21,6 +21,8 @@ struct work {
     int64_t outputs; /* numbers for a sample */
     size_t input_bytes, target_bytes;
     unsigned char *inputs, *targets;
+    int32_t *types; /* of pairs of texts, else NULL */
+    int64_t length; /* of texts in the present batch; 0: other data */
     float *results;
     double *values; /* of a sample: probabilities, or numbers */
     int64_t *indices;
@@ -101,8 +103,34 @@ static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
 
 /* ----------------------------------------------------------------------------------------------------- read ---- */
 
+/* Batches of texts are as long as their longest, or longer: few lengths need few plans. */
+static tutti_status set_length(struct work *w, int64_t count)
+{
+    enum { LEAST = 16 };
+    const tutti_source *source = &w->samples->source;
+    if (!data_is_text(w->data)) return TUTTI_OK;
+    const int64_t longest = source->batch_length(source->user, w->indices, count), most = w->data->info.length;
+    if (longest < 1) return fail(TUTTI_FILE, "%s", tutti_message(NULL));
+    for (w->length = LEAST; w->length < longest; w->length *= 2) continue;
+    if (w->length > most) w->length = most;
+    w->input_bytes = (size_t)w->length * sizeof(int32_t);
+    return TUTTI_OK;
+}
+
+static tutti_status read_texts(const struct work *w, int64_t at, int64_t count)
+{
+    const tutti_source *source = &w->samples->source;
+    tutti_buffer buffers[] = { { "ids", TUTTI_DTYPE_I32, w->inputs + (size_t)at * w->input_bytes, w->input_bytes,
+                                   w->length },
+        { "targets", w->data->info.target_dtype, w->targets + (size_t)at * w->target_bytes, w->target_bytes,
+            w->length },
+        { "types", TUTTI_DTYPE_I32, w->types ? w->types + at * w->length : NULL, w->input_bytes, w->length } };
+    return (tutti_status)source->read(source->user, w->indices + at, count, buffers, w->types ? 3 : 2);
+}
+
 static tutti_status read_some(const struct work *w, int64_t at, int64_t count)
 {
+    if (w->length > 0) return read_texts(w, at, count);
     const tutti_buffer buffers[] = { { "input", w->session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
                                          w->inputs + (size_t)at * w->input_bytes, w->input_bytes },
         { "targets", w->data->info.target_dtype, w->targets + (size_t)at * w->target_bytes, w->target_bytes } };
@@ -127,18 +155,27 @@ static tutti_status read_batch(const struct work *w, int64_t count)
     return TUTTI_OK;
 }
 
+static tutti_status compute(const struct work *w, int64_t count)
+{
+    const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
+    const tutti_feed texts[] = { { "ids", TUTTI_DTYPE_I32, w->inputs, w->length },
+        { "types", TUTTI_DTYPE_I32, w->types, w->length } };
+    if (w->length > 0) return tutti_infer(w->session->trainer, texts, w->types ? 2 : 1, count, &arrays.fetch, 1);
+    return tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
+}
+
 static tutti_status infer_batches(struct work *w)
 {
     const struct infer_request *r = w->request;
-    const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
     const int64_t end = r->count && r->count < w->samples->count - r->first ? r->first + r->count : w->samples->count;
     const int64_t batch = w->session->training.batch;
     for (int64_t first = r->first; first < end; first += batch) {
         const int64_t count = end - first < batch ? end - first : batch;
         for (int64_t i = 0; i < count; i++) w->indices[i] = first + i;
-        tutti_status status = read_batch(w, count);
+        tutti_status status = set_length(w, count);
+        if (status == TUTTI_OK) status = read_batch(w, count);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(NULL));
-        status = tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
+        status = compute(w, count);
         if (status != TUTTI_OK) return fail(status, "%s", tutti_message(w->session->runtime));
         for (int64_t i = 0; i < count && status == TUTTI_OK; i++) status = use_sample(w, first + i, i);
         if (status != TUTTI_OK) return status;
@@ -196,6 +233,7 @@ tutti_status infer_samples(
         FAIL(TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)batch);
     set_predicted(&w);
     w.inputs = memory_new(inputs, 1);
+    if (data->info.pairs && !(w.types = memory_new(inputs, 1))) goto done;
     w.results = memory_new(outputs, sizeof(float));
     w.values = memory_new((size_t)w.predicted.count, sizeof(double));
     w.indices = memory_new(batch, sizeof(int64_t));
@@ -204,6 +242,7 @@ tutti_status infer_samples(
     if (w.inputs && w.results && w.values && w.indices && w.targets && w.bad) status = infer_with_file(&w);
 done:
     free(w.inputs);
+    free(w.types);
     free(w.results);
     free(w.values);
     free(w.indices);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "formats/csv.h"
 #include "formats/image.h"
 #include "formats/sound.h"
@@ -24,6 +25,16 @@ void inputs_leave_out(struct inputs *inputs)
 {
     fprintf(stderr, "tutti %s: %s\n", inputs->command, status_message());
     inputs->bad++;
+}
+
+bool inputs_is_text_table(const char *name)
+{
+    return csv_has_name(name) || text_has_extension(name, ".jsonl") || text_has_extension(name, ".ndjson");
+}
+
+static bool is_text(const char *name)
+{
+    return text_has_extension(name, ".txt");
 }
 
 static tutti_status add(struct inputs *inputs, const char *path, bool sample)
@@ -53,6 +64,7 @@ static bool is_wanted(const struct inputs *inputs, const char *name)
     case INPUTS_PICTURES: return image_has_name(name);
     case INPUTS_RECORDINGS: return sound_has_name(name);
     case INPUTS_TABLES: return csv_has_name(name);
+    case INPUTS_TEXTS: return is_text(name) || inputs_is_text_table(name);
     default: return image_has_name(name) || sound_has_name(name);
     }
 }
@@ -60,6 +72,7 @@ static bool is_wanted(const struct inputs *inputs, const char *name)
 static bool is_sample(const struct inputs *inputs, const char *name)
 {
     if (inputs->kind == INPUTS_TABLES) return false;
+    if (inputs->kind == INPUTS_TEXTS) return is_text(name);
     return sound_has_name(name) ? inputs->kind == INPUTS_RECORDINGS && !inputs->each : image_has_name(name);
 }
 
@@ -69,6 +82,10 @@ static tutti_status check_kind(const struct inputs *inputs, const char *path)
     if (inputs->kind == INPUTS_TABLES && !csv_has_name(path))
         return fail(
             TUTTI_MISMATCH, "%s: this is not a table (.csv, .tsv, .csv.gz), but the network was trained on one", path);
+    if (inputs->kind == INPUTS_TEXTS && !is_wanted(inputs, path))
+        return fail(TUTTI_MISMATCH,
+            "%s: this is not a text (.txt) or a table (.csv, .tsv, .jsonl), but the network was trained on texts",
+            path);
     if (inputs->kind == INPUTS_RECORDINGS && image_has_name(path))
         return fail(TUTTI_MISMATCH, "%s: the network was trained on recordings, but these are images", path);
     if (inputs->kind == INPUTS_PICTURES && sound_has_name(path))

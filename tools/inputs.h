@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* What the network was trained on. */
-enum inputs_kind { INPUTS_ANY, INPUTS_PICTURES, INPUTS_RECORDINGS, INPUTS_TABLES };
+enum inputs_kind { INPUTS_ANY, INPUTS_PICTURES, INPUTS_RECORDINGS, INPUTS_TABLES, INPUTS_TEXTS };
 
 struct inputs {
     const char *command;
@@ -24,6 +24,8 @@ struct inputs {
     int64_t ignored; /* files of other kinds in a folder */
 };
 
+/* Whether a file is a table of texts: rows, or lines of JSON. */
+bool inputs_is_text_table(const char *name);
 /* Adds what an argument names. Files that are not there, or of another kind than the network's data, are named in a
  * line and are bad. "-" reads names from standard input, one a line. Errors: TUTTI_NO_MEMORY, TUTTI_FILE. */
 tutti_status inputs_add(struct inputs *inputs, const char *argument);

@@ -140,6 +140,8 @@ static const char *choose_model(const struct inspection *i)
     if (data_masks(&i->data)) return "unet";
     if (is_kind(i, "line")) return "linear";
     if (is_kind(i, "table")) return "tabular";
+    if (i->data.info.tokens_are_classes) return "gpt";
+    if (is_kind(i, "text")) return "lstm";
     if (shape->rank != 3) return "mlp";
     return is_kind(i, "images") || shape->sizes[0] != 1 || shorter_side(i) > SMALL ? "resnet18" : "lenet";
 }
@@ -217,7 +219,10 @@ static char *suggest(const struct inspection *i)
     suggest_input(i, input, sizeof(input));
     text_append(&text, "tutti train %s --data", choose_model(i));
     append_word(&text, i->path);
+    append_option(&text, "text", data->text);
     append_option(&text, "target", data->target);
+    append_option(&text, "tokenizer", data->tokenizer);
+    if (data->length > 0) text_append(&text, " --length %lld", (long long)data->length);
     append_option(&text, "drop", data->drop);
     append_option(&text, "only", data->only);
     append_option(&text, "id", data->row_names);

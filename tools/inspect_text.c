@@ -398,8 +398,37 @@ static void line_sizes(const json_t *facts, bool all, struct text *text)
     inspect_append_list(text, sizes, "files", all ? SIZE_MAX : SHOWN_SIZES);
 }
 
+static void line_tokens(const json_t *facts, bool all, struct text *text)
+{
+    const json_t *texts = json_object_get(facts, "text"), *unknown = json_object_get(texts, "unknown");
+    (void)all;
+    if (!texts) return;
+    text_append(text, "%lld of %lld bytes, from a vocabulary of %lld", (long long)integer_at(texts, "tokens"),
+        (long long)integer_at(texts, "bytes"), (long long)integer_at(texts, "vocabulary"));
+    if (unknown) text_append(text, "; %.3g %% unknown", 100 * json_number_value(unknown));
+    if (json_is_true(json_object_get(texts, "pairs"))) text_append(text, "; pairs of texts");
+    if (json_is_true(json_object_get(texts, "next_tokens")))
+        text_append(text, "; blocks of %lld, targets are the next tokens", (long long)integer_at(texts, "length"));
+}
+
+/* Quantiles of the tokens of a text, before it is cut. */
+static void append_tokens(const json_t *texts, struct text *text)
+{
+    static const struct {
+        const char *key, *words;
+    } quantiles[] = { { "least", "from " }, { "median", ", median " }, { "nine_tenths", ", 90 % up to " },
+        { "99_percent", ", 99 % up to " }, { "largest", ", largest " } };
+    const json_t *lengths = json_object_get(texts, "lengths");
+    if (!lengths) return;
+    for (size_t i = 0; i < sizeof(quantiles) / sizeof(*quantiles); i++)
+        text_append(text, "%s%lld", quantiles[i].words, (long long)integer_at(lengths, quantiles[i].key));
+    text_append(text, " tokens; samples have up to %lld, and %lld are cut", (long long)integer_at(texts, "length"),
+        (long long)integer_at(texts, "cut"));
+}
+
 static void line_lengths(const json_t *facts, bool all, struct text *text)
 {
+    append_tokens(json_object_get(facts, "text"), text);
     const json_t *seconds = json_object_get(facts, "seconds");
     (void)all;
     if (!seconds) return;
@@ -474,9 +503,9 @@ const char *inspect_line(int number, const json_t *facts, bool all, struct text 
         const char *name;
         void (*append)(const json_t *facts, bool all, struct text *text);
     } lines[] = { { "target", line_target }, { "classes", line_classes }, { "parts", line_parts },
-        { "inputs", line_inputs }, { "files", line_files }, { "sizes", line_sizes }, { "lengths", line_lengths },
-        { "values", line_values }, { "opened", line_opened }, { "ignored", line_ignored }, { "balance", line_few },
-        { "problem", line_problem } };
+        { "inputs", line_inputs }, { "files", line_files }, { "sizes", line_sizes }, { "tokens", line_tokens },
+        { "lengths", line_lengths }, { "values", line_values }, { "opened", line_opened }, { "ignored", line_ignored },
+        { "balance", line_few }, { "problem", line_problem } };
     if (number >= (int)(sizeof(lines) / sizeof(*lines))) return NULL;
     lines[number].append(facts, all, text);
     return lines[number].name;

@@ -91,6 +91,7 @@ tutti_status results_json(const struct session *session, const struct results *r
         results->seconds > 0 ? (double)results->timed_samples / results->seconds : NAN);
     json_line_print(
         &line, "loss %g test_loss %g test_accuracy %g", results->loss, results->test_loss, results->test_accuracy);
+    if (judge->tokens) json_line_number(&line, "test_perplexity", judge_perplexity(judge, results->test_loss));
     judge_json_all(&line, judge);
     return json_line_end(&line);
 }
@@ -111,6 +112,7 @@ void results_text(const struct session *session, const struct results *results, 
         fprintf(stderr, "test accuracy %.2f %%, test loss %.4f\n", 100 * results->test_accuracy, results->test_loss);
     else
         fprintf(stderr, "test loss %.6g\n", results->test_loss);
+    if (judge->tokens) fprintf(stderr, "test perplexity %.6g\n", judge_perplexity(judge, results->test_loss));
     judge_line(stderr, judge);
     devices_text(session, 0);
     times_text(stderr, session);

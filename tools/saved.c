@@ -79,7 +79,10 @@ done:
 /* Whether data of this kind cannot be replaced by the built-in ones. */
 static bool needs_data(const struct user_data_saved *known)
 {
-    return known && known->kind && (!strcmp(known->kind, "table") || !strcmp(known->kind, "recordings"));
+    static const char *const kinds[] = { "table", "recordings", "text" };
+    for (size_t i = 0; known && known->kind && i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (!strcmp(known->kind, kinds[i])) return true;
+    return false;
 }
 
 int saved_begin(const char *command, struct saved_options *options, bool with_loss)
@@ -137,8 +140,8 @@ int saved_open(const char *command, struct saved_options *options, bool with_los
     int result = saved_begin(command, options, with_loss);
     if (result != EXIT_DONE) return result;
     if (!options->data && needs_data(options->known))
-        return wrong_use(command, "the data are missing: %s was trained on %s%s: name %s%s by --data", options->weights,
-            strcmp(options->known->kind, "table") ? "" : "a ", options->known->kind,
+        return wrong_use(command, "the data are missing: %s was trained on %s%s: name %s%s by --data",
+            saved_weights(options), strcmp(options->known->kind, "table") ? "" : "a ", options->known->kind,
             strcmp(options->known->kind, "table") ? "some" : "one", with_loss ? "" : " as FILE, or");
     options->own.defaulted = !options->data;
     if (!options->data) options->data = data_default(options->own.data.numbers);

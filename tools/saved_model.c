@@ -42,6 +42,26 @@ static bool keep_text(const char **text, char copy[SAVED_MODEL_NAME])
     return true;
 }
 
+/* What networks for texts depend on. */
+static bool read_text(const json_t *text, struct model_facts *facts)
+{
+    if (!text) return true;
+    const json_int_t vocabulary = json_integer_value(json_object_get(text, "vocabulary"));
+    const json_int_t length = json_integer_value(json_object_get(text, "length"));
+    if (vocabulary < 1 || vocabulary > INT32_MAX || length < 1 || length > INT32_MAX) return false;
+    facts->vocabulary = vocabulary;
+    facts->length = length;
+    facts->tokens_are_classes = json_is_true(json_object_get(text, "tokens_are_classes"));
+    facts->pairs = json_is_true(json_object_get(text, "pairs"));
+    return true;
+}
+
+static json_t *text_json(const struct model_facts *facts)
+{
+    return json_pack("{s:I, s:I, s:b, s:b}", "vocabulary", (json_int_t)facts->vocabulary, "length",
+        (json_int_t)facts->length, "tokens_are_classes", facts->tokens_are_classes, "pairs", facts->pairs);
+}
+
 static bool read_object(const json_t *object, struct saved_model *saved)
 {
     const char *name = json_string_value(json_object_get(object, "name"));
@@ -52,7 +72,8 @@ static bool read_object(const json_t *object, struct saved_model *saved)
     return lora_read(json_object_get(object, "lora"), &saved->lora) &&
         keep_text(&saved->lora.layers, saved->lora_layers) && keep_text(&saved->lora.others, saved->lora_others) &&
         json_shape_read(json_object_get(object, "shape"), &saved->shape) &&
-        read_codes(json_object_get(object, "codes"), &saved->facts);
+        read_codes(json_object_get(object, "codes"), &saved->facts) &&
+        read_text(json_object_get(object, "text"), &saved->facts);
 }
 
 /* Older weights say only what their data were. */
@@ -99,6 +120,7 @@ tutti_status saved_model_keep(const struct session *session)
         "{s:s, s:o, s:I}", "name", session->model->name, "shape", shape, "outputs", (json_int_t)session->classes);
     int failed = session->facts.code_count > 0 ? json_object_set(object, "codes", codes) : 0;
     if (session->lora.rank > 0) failed |= json_object_set_new(object, "lora", lora_describe(&session->lora));
+    if (session->facts.vocabulary > 0) failed |= json_object_set_new(object, "text", text_json(&session->facts));
     json_decref(codes);
     char *text = failed ? NULL : json_dumps(object, JSON_COMPACT);
     const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)

@@ -24,6 +24,10 @@ int judge_open(
 {
     const bool numbers = data->numbers;
     float *units = NULL;
+    judge->tokens = data->info.tokens_are_classes;
+    if (judge->tokens && judge->file)
+        return wrong_use(session->command, "--scores: a language model has a loss and a perplexity: leave it out");
+    if (judge->tokens) return EXIT_DONE;
     tutti_scores_options options = { .classes = numbers ? 0 : session->classes,
         .labels = numbers ? session->classes * session->labels : session->labels };
     if (numbers && options.labels != data_outputs(data))
@@ -41,6 +45,11 @@ int judge_open(
     judge->scores = tutti_scores_new(&options);
     free(units);
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
+}
+
+double judge_perplexity(const struct judge *judge, double loss)
+{
+    return judge->tokens ? exp(loss) : NAN;
 }
 
 void judge_close(struct judge *judge)
@@ -74,6 +83,7 @@ static const char *name_of(const struct judge *judge, int64_t number, char *buff
 
 void judge_line(FILE *file, const struct judge *judge)
 {
+    if (judge->tokens) return;
     const tutti_scores_summary s = summary_of(judge);
     if (judge->classes == 0) {
         fprintf(file, "R2 %.4f  MAE %.6g  RMSE %.6g\n", s.r2, s.mae, s.rmse);
@@ -166,6 +176,7 @@ static void print_mistakes(FILE *file, const struct judge *judge)
 
 void judge_text(FILE *file, const struct judge *judge)
 {
+    if (judge->tokens) return;
     judge_line(file, judge);
     if (judge->classes) {
         print_classes(file, judge);
@@ -229,6 +240,7 @@ static void mistakes_json(struct json_line *line, const struct judge *judge)
 
 void judge_json(struct json_line *line, const struct judge *judge)
 {
+    if (judge->tokens) return;
     json_line_print(line, "scores {");
     summary_json(line, judge);
     json_line_print(line, "}");
@@ -236,6 +248,7 @@ void judge_json(struct json_line *line, const struct judge *judge)
 
 void judge_json_all(struct json_line *line, const struct judge *judge)
 {
+    if (judge->tokens) return;
     json_line_print(line, "scores {");
     summary_json(line, judge);
     if (judge->classes) classes_json(line, judge);

@@ -12,6 +12,7 @@ struct judge {
     int64_t classes;          /* 0: numbers */
     const char *const *names; /* of classes; NULL: they have numbers only */
     const char *file;         /* --scores: a table of all, or NULL */
+    bool tokens;              /* of a language model: there are no scores, `scores` is NULL */
     const tutti_data *data;   /* that the predictions are of, and their part */
     tutti_data_part part;
 };
@@ -28,6 +29,8 @@ struct judge {
 int judge_open(
     struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples);
 void judge_close(struct judge *judge);
+/* e to the power of the loss of a language model, in nats; NaN of other networks. */
+double judge_perplexity(const struct judge *judge, double loss);
 /* Prints one line; prints everything: also the classes as a table, their confusion if it fits a terminal, and the
  * worst mistakes. */
 void judge_line(FILE *file, const struct judge *judge);

@@ -313,12 +313,20 @@ static int complete_facts(struct session *session, const struct model *model, tu
         model->name, (long long)most, (long long)facts->length);
 }
 
-static tutti_tensor add_input(const struct session *session, tutti_shape shape)
+static tutti_tensor add_text(struct session *session)
+{
+    const int64_t length = TUTTI_SEQUENCE;
+    const tutti_tensor ids = tutti_input_typed(session->network, "ids", TUTTI_DTYPE_I32, &length, 1);
+    if (!session->facts.pairs) return ids;
+    session->types = tutti_input_typed(session->network, "types", TUTTI_DTYPE_I32, &length, 1);
+    session->facts.types = &session->types;
+    return ids;
+}
+
+static tutti_tensor add_input(struct session *session, tutti_shape shape)
 {
     const tutti_data_info *pixels = session->pixels;
-    const int64_t length = TUTTI_SEQUENCE;
-    if (session->model->takes == MODEL_TAKES_TEXT)
-        return tutti_input_typed(session->network, "ids", TUTTI_DTYPE_I32, &length, 1);
+    if (session->model->takes == MODEL_TAKES_TEXT) return add_text(session);
     if (!pixels) return tutti_input(session->network, "input", shape);
     const tutti_normalise_options options = { .size = sizeof options,
         .name = "normalise",

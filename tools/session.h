@@ -87,6 +87,7 @@ struct session {
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
+    tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it */
     struct model_facts facts;        /* of the data: set before session_build() */
     struct lora lora;                /* adapters of the network: set before session_build() */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel or token */

@@ -467,6 +467,7 @@ static int fit_all(struct training *training, struct settings *s)
 static int64_t count_labels(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
+    if (data->info.tokens_are_classes) return data->info.length;
     if (data->numbers || data_mixes(data)) return data_outputs(data);
     return masks ? masks->sizes[0] * masks->sizes[1] : 1;
 }
@@ -488,12 +489,14 @@ static int open_report(struct training *training, const struct settings *s)
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
-            .classes = data->numbers ? 0 : data->classes,
+            .classes = data->numbers || training->judge.tokens ? 0 : data->classes,
             .class_names = data->info.class_names,
             .train = training->train,
             .test = training->test,
             .shape = data->info.shape,
-            .dtype = session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
+            .dtype = session->pixels ? TUTTI_DTYPE_U8
+                : data_is_text(data) ? TUTTI_DTYPE_I32
+                                     : TUTTI_DTYPE_F32,
             .target_dtype = data->numbers || data_mixes(data) ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32,
             .target_bytes = sizeof(float) * (size_t)labels,
             .opened = data->opened,
