@@ -1,0 +1,148 @@
+/* Texts train networks as users' data do: sentences to classes by an LSTM, a text to its next characters. */
+#include "files.h"
+#include "models/text.h"
+#include "tutti_layers.h"
+#include "tutti_sequences.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOOD(call) ck_assert_msg((call) == TUTTI_OK, "%s", tutti_message(NULL))
+
+static const char *pick(const char *const *words, int count, uint64_t index)
+{
+    return words[random_below(5, RANDOM_BENCH, index, (uint64_t)count)];
+}
+
+/* The class is that of one word, wherever it stands. */
+static void write_sentences(const char *path, int count)
+{
+    static const char *const good[] = { "good", "lovely", "superb" }, *const bad[] = { "bad", "awful", "dull" };
+    static const char *const things[] = { "film", "plot", "actor", "music" };
+    static const char *const forms[] = { "the %s was %s", "a %s, %s it is", "%s: %s", "what a %s, how %s indeed" };
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "text\tlabel\n");
+    for (int i = 0; i < count; i++) {
+        const uint64_t at = (uint64_t)i * 4;
+        const bool positive = random_below(5, RANDOM_BENCH, at, 2);
+        fprintf(file, pick(forms, 4, at + 1), pick(things, 4, at + 2), pick(positive ? good : bad, 3, at + 3));
+        fprintf(file, "\t%s\n", positive ? "yes" : "no");
+    }
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static tutti_data *open_texts(const char *path, const tutti_data_options *options, tutti_data_info *info)
+{
+    tutti_data *data = tutti_data_open(path, options);
+    ck_assert_msg(data != NULL, "%s", tutti_message(NULL));
+    *info = (tutti_data_info) { .size = sizeof *info };
+    GOOD(tutti_data_describe(data, info));
+    return data;
+}
+
+/* A network of ids to the class of a text, or to those of its next tokens. */
+static tutti_tensor build(tutti_network *network, const tutti_data_info *info)
+{
+    enum { WIDTH = 12, HIDDEN = 24 };
+    const int64_t length = TUTTI_SEQUENCE;
+    const tutti_tensor ids = tutti_input_typed(network, "ids", TUTTI_DTYPE_I32, &length, 1);
+    const tutti_tensor count = text_count(network, ids);
+    tutti_tensor x = tutti_embedding(network, "embedding", ids, info->vocabulary, WIDTH);
+    x = tutti_lstm(network, x, HIDDEN, &(tutti_recurrent_options) { .name = "lstm", .lengths = &count });
+    if (!info->tokens_are_classes) x = text_last(network, x, ids);
+    return tutti_dense(network, x, info->classes, &(tutti_dense_options) { .name = "classes" });
+}
+
+static tutti_metrics train(tutti_data *data, const tutti_data_info *info, int epochs)
+{
+    const int64_t length = TUTTI_SEQUENCE;
+    tutti_metrics metrics;
+    tutti_training training = TUTTI_OPTIONS(tutti_training);
+    tutti_fitting fitting = TUTTI_OPTIONS(tutti_fitting);
+    tutti_runtime *runtime = tutti_open(NULL);
+    ck_assert_msg(runtime != NULL, "%s", tutti_message(NULL));
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor output = build(network, info);
+    training.batch = 32;
+    training.optimizer = TUTTI_ADAM;
+    training.learning_rate = 0.02f;
+    training.sequence = info->length;
+    training.loss = TUTTI_CROSS_ENTROPY;
+    tutti_tensor loss = { -1 };
+    if (info->tokens_are_classes) {
+        const tutti_loss_options options = { .class_axis = -1 };
+        const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, &length, 1);
+        loss = tutti_cross_entropy(network, output, targets, &options);
+        training.losses = &loss;
+        training.loss_count = 1;
+    }
+    tutti_trainer *trainer = tutti_compile(network, output, &training);
+    ck_assert_msg(trainer != NULL, "%s", tutti_message(runtime));
+    fitting.epochs = epochs;
+    ck_assert_msg(tutti_fit_source(trainer, tutti_data_source(data, TUTTI_DATA_TRAIN), &fitting) == TUTTI_OK, "%s",
+        tutti_message(runtime));
+    ck_assert_msg(tutti_evaluate_source(trainer, tutti_data_source(data, TUTTI_DATA_VAL), &metrics) == TUTTI_OK, "%s",
+        tutti_message(runtime));
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+    return metrics;
+}
+
+START_TEST(learns_classes)
+{
+    tutti_data_info info;
+    tutti_data_options options = TUTTI_OPTIONS(tutti_data_options);
+    options.text = "text";
+    options.target = "label";
+    write_sentences(in_files("sentences.tsv"), 400);
+    tutti_data *data = open_texts(in_files("sentences.tsv"), &options, &info);
+    const tutti_metrics metrics = train(data, &info, 10);
+    ck_assert_int_eq(metrics.samples, 80);
+    ck_assert_msg(metrics.accuracy > 0.95, "accuracy %g, loss %g", metrics.accuracy, metrics.loss);
+    tutti_data_free(data);
+}
+END_TEST
+
+/* In a text of three words in random order, most letters follow from those before: the loss is far below that of
+ * letters by themselves. */
+START_TEST(learns_tokens)
+{
+    static const char *const words[] = { "alpha ", "beta ", "gamma " };
+    enum { WORDS = 3000, LENGTH = 16 };
+    tutti_data_info info;
+    tutti_data_options options = TUTTI_OPTIONS(tutti_data_options);
+    options.length = LENGTH;
+    FILE *file = fopen(in_files("words.txt"), "w");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < WORDS; i++) fputs(pick(words, 3, (uint64_t)i), file);
+    ck_assert_int_eq(fclose(file), 0);
+    tutti_data *data = open_texts(in_files("words.txt"), &options, &info);
+    ck_assert(info.tokens_are_classes);
+    const tutti_metrics metrics = train(data, &info, 6);
+    ck_assert_msg(metrics.loss < 0.5, "loss %g", metrics.loss);
+    ck_assert_msg(metrics.accuracy > 0.8, "accuracy %g", metrics.accuracy);
+    tutti_data_free(data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("text training");
+    TCase *test = tcase_create("text training");
+    tcase_add_checked_fixture(test, files_begin, files_end);
+    tcase_set_timeout(test, 600);
+    tcase_add_test(test, learns_classes);
+    tcase_add_test(test, learns_tokens);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
