@@ -3,7 +3,7 @@
 
 build_packages=(gcc libc6-dev meson ninja-build pkg-config ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd
     libclblast-dev libclfft-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev libjansson-dev libxxhash-dev
-    libprotobuf-c-dev protobuf-c-compiler)
+    libpcre2-dev libutf8proc-dev libprotobuf-c-dev protobuf-c-compiler)
 # Every build of the tests.
 test_packages=("${build_packages[@]}" g++ check libopenmpi-dev openmpi-bin python3-venv ca-certificates)
 # What single groups of tests need besides these. A|B: the first of them that the system has. GPU vendors' compilers are for
