@@ -112,8 +112,11 @@ static void read_recurrent(struct reading *r, struct model_config *c)
 
 static void read_fasttext(struct reading *r, struct model_config *c)
 {
+    enum { MOST_BUCKETS = 1 << 18 }; /* see fasttext.c */
     read_size(r, "embedding_size", 1, &c->width);
     read_size(r, "buckets", 0, &c->buckets);
+    if (c->buckets > MOST_BUCKETS || (c->buckets & (c->buckets - 1)))
+        refuse(r, "buckets must be a power of two up to %d, or 0", MOST_BUCKETS);
 }
 
 static void read_bert(struct reading *r, struct model_config *c)

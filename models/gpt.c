@@ -1,32 +1,36 @@
-/* nanoGPT (github.com/karpathy/nanoGPT), with its names of parameters and initial values. The logits of the next token
- * share the weights of the embeddings. */
+/* GPT-2 (Radford et al. 2019) with transformers' names of parameters, and nanoGPT (github.com/karpathy/nanoGPT) with
+ * its own, which are nearly the same. The logits of the next token share the weights of the embeddings. */
 #include "models/text.h"
 #include "tutti_sequences.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define EPSILON 1e-5f
-
+/* GPT-2's weights are [inputs, units], as transformers' Conv1D has them; nanoGPT's are those of a dense layer. */
 static tutti_tensor dense(tutti_network *network, tutti_tensor x, const char *name, int64_t units,
     const struct model_config *config, float deviation)
 {
-    return tutti_dense(network, x, units,
-        &(tutti_dense_options) { .name = name,
-            .no_bias = !config->bias.mlp,
-            .init = TUTTI_INIT_NORMAL,
-            .init_scale = deviation,
-            .bias_init = TUTTI_INIT_ZEROS });
+    tutti_shape shape = { 0 };
+    if (config->family == FAMILY_GPT) return text_dense(network, x, name, units, config->bias.mlp, deviation);
+    (void)tutti_shape_of(network, x, &shape);
+    tutti_scope_push(network, name);
+    const tutti_tensor weight = tutti_parameter(network, "weight", TUTTI_SHAPE(shape.sizes[shape.rank - 1], units),
+        &(tutti_parameter_options) { .init = TUTTI_INIT_NORMAL, .init_scale = deviation });
+    const tutti_tensor bias =
+        tutti_parameter(network, "bias", TUTTI_SHAPE(units), &(tutti_parameter_options) { .init = TUTTI_INIT_ZEROS });
+    x = tutti_add(network, tutti_matmul(network, NULL, x, weight, false, false), bias);
+    tutti_scope_pop(network);
+    return x;
 }
 
 static tutti_tensor normalise(
     tutti_network *network, tutti_tensor x, const char *name, const struct model_config *config)
 {
     char weight[64];
-    if (config->bias.mlp) return tutti_layer_norm(network, name, x, EPSILON);
+    if (config->bias.mlp) return tutti_layer_norm(network, name, x, config->epsilon);
     snprintf(weight, sizeof(weight), "%s.weight", name);
     const tutti_tensor inputs[] = { x, text_ones(network, weight, config->width) };
-    return tutti_op(network, "layer_norm", inputs, 2, NULL);
+    return tutti_op(network, "layer_norm", inputs, 2, NULL); /* with the epsilon 1e-5, as nanoGPT */
 }
 
 static tutti_tensor attention(
@@ -47,7 +51,8 @@ static tutti_tensor mlp(tutti_network *network, tutti_tensor x, const struct mod
 {
     tutti_scope_push(network, "mlp");
     x = dense(network, x, "c_fc", config->hidden, config, config->deviation);
-    x = dense(network, tutti_op(network, "gelu", &x, 1, NULL), "c_proj", config->width, config, deviation);
+    x = text_activation(network, x, config->activation);
+    x = dense(network, x, "c_proj", config->width, config, deviation);
     tutti_scope_pop(network);
     return text_dropout(network, x, config->dropout.hidden);
 }
@@ -63,12 +68,9 @@ static tutti_tensor block(tutti_network *network, tutti_tensor x, const struct m
 tutti_tensor model_gpt(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts)
 {
     const struct model_config *config = facts->config;
-    const tutti_parameter_options normal = { .init = TUTTI_INIT_NORMAL, .init_scale = config->deviation };
     tutti_scope_push(network, "transformer");
-    const tutti_tensor table =
-        tutti_parameter(network, "wte.weight", TUTTI_SHAPE(text_vocabulary(facts), config->width), &normal);
-    const tutti_tensor positions =
-        tutti_parameter(network, "wpe.weight", TUTTI_SHAPE(config->positions, config->width), &normal);
+    const tutti_tensor table = text_table(network, "wte.weight", text_vocabulary(facts), config);
+    const tutti_tensor positions = text_table(network, "wpe.weight", config->positions, config);
     const tutti_tensor both[] = { ids, table };
     tutti_tensor x = tutti_op(network, "embedding", both, 2, NULL);
     x = text_dropout(network, tutti_add(network, x, text_positions(network, positions)), config->dropout.embedding);
@@ -80,6 +82,5 @@ tutti_tensor model_gpt(tutti_network *network, tutti_tensor ids, int classes, co
     x = normalise(network, x, "ln_f", config);
     tutti_scope_pop(network);
     if (!facts->tokens_are_classes) return text_score(network, x, ids, classes, config->deviation);
-    return tutti_dense(network, x, text_vocabulary(facts),
-        &(tutti_dense_options) { .name = "lm_head", .no_bias = true, .weight = &table });
+    return text_logits(network, x, table, facts);
 }

@@ -1,55 +1,11 @@
-#include "models/models.h"
+#include "models/text_models.h"
 
 #include <string.h>
 
-/* What models for text are made of, with their two functions. */
-static const struct model_config lstm_config = { .family = FAMILY_LSTM,
-    .vocabulary = 32000,
-    .width = 256,
-    .hidden = 256,
-    .layers = 2,
-    .bidirectional = true,
-    .dropout = { .hidden = 0.3f } };
-static const struct model_config gru_config = { .family = FAMILY_GRU,
-    .vocabulary = 32000,
-    .width = 256,
-    .hidden = 256,
-    .layers = 2,
-    .bidirectional = true,
-    .dropout = { .hidden = 0.3f } };
-/* nanoGPT's, for the characters of Shakespeare. */
-static const struct model_config gpt_config = { .family = FAMILY_GPT,
-    .vocabulary = 65,
-    .positions = 256,
-    .width = 384,
-    .hidden = 1536,
-    .layers = 6,
-    .heads = 6,
-    .dropout = { 0.2f, 0.2f, 0.2f, 0 },
-    .deviation = 0.02f };
-
-static bool is_language(enum model_family family)
-{
-    return family == FAMILY_GPT;
-}
-
-#define TEXT_MODEL(name, builder)                                                                     \
-    static tutti_tensor name##_for(                                                                   \
-        tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *given)       \
-    {                                                                                                 \
-        struct model_facts facts = *given;                                                            \
-        if (!facts.config) facts.config = &name##_config;                                             \
-        return model_##builder(network, ids, classes, &facts);                                        \
-    }                                                                                                 \
-    static tutti_tensor name(tutti_network *network, tutti_tensor ids, int classes)                   \
-    {                                                                                                 \
-        const struct model_facts facts = { .tokens_are_classes = is_language(name##_config.family) }; \
-        return name##_for(network, ids, classes, &facts);                                             \
-    }
-TEXT_MODEL(lstm, recurrent)
-TEXT_MODEL(gru, recurrent)
-TEXT_MODEL(gpt, gpt)
-#define TEXT(name) .takes = MODEL_TAKES_TEXT, .config = &name##_config, .build = name, .build_for = name##_for
+/* What networks for texts take, and the defaults of their training. */
+#define TEXT_MODEL(name)                                                                                       \
+    .takes = MODEL_TAKES_TEXT, .config = &name##_config, .build = name##_build, .build_for = name##_build_for, \
+    .optimizer = TUTTI_ADAMW
 
 /* What networks for ImageNet take and give. */
 #define IMAGENET .takes = MODEL_TAKES_IMAGES, .input = { 3, { 3, 224, 224 } }, .classes = 1000
@@ -168,37 +124,112 @@ static const struct model models[] = {
         .build = model_unet },
     { .name = "lstm",
         .description = "two LSTM layers in both directions, attention pooling; classes of texts",
-        TEXT(lstm),
+        TEXT_MODEL(lstm),
         .input = { 1, { 128 } },
         .classes = 2,
-        .optimizer = TUTTI_ADAMW,
         .learning_rate = 0.001f,
         .weight_decay = 0.01f,
         .batch = 32 },
     { .name = "gru",
         .description = "two GRU layers in both directions, attention pooling; classes of texts",
-        TEXT(gru),
+        TEXT_MODEL(gru),
         .input = { 1, { 128 } },
         .classes = 2,
-        .optimizer = TUTTI_ADAMW,
         .learning_rate = 0.001f,
         .weight_decay = 0.01f,
         .batch = 32 },
+    { .name = "fasttext",
+        .description = "mean of embeddings of tokens and pairs (Joulin et al. 2016); classes of texts",
+        TEXT_MODEL(fasttext),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 0.01f,
+        .weight_decay = 0,
+        .batch = 64 },
+    { .name = "bert_tiny",
+        .description = "BERT of 2 layers of 128 units (Turc et al. 2019); classes of texts",
+        TEXT_MODEL(bert_tiny),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 1e-4f,
+        .weight_decay = 0.01f,
+        .batch = 32 },
+    { .name = "bert_mini",
+        .description = "BERT of 4 layers of 256 units; classes of texts",
+        TEXT_MODEL(bert_mini),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 1e-4f,
+        .weight_decay = 0.01f,
+        .batch = 32 },
+    { .name = "bert_small",
+        .description = "BERT of 4 layers of 512 units; classes of texts",
+        TEXT_MODEL(bert_small),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 5e-5f,
+        .weight_decay = 0.01f,
+        .batch = 32 },
+    { .name = "bert_base",
+        .description = "BERT of 12 layers of 768 units (Devlin et al. 2018); classes of texts",
+        TEXT_MODEL(bert_base),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 2e-5f,
+        .weight_decay = 0.01f,
+        .batch = 16 },
+    { .name = "distilbert",
+        .description = "BERT of 6 layers (Sanh et al. 2019); classes of texts",
+        TEXT_MODEL(distilbert),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 5e-5f,
+        .weight_decay = 0.01f,
+        .batch = 16 },
+    { .name = "roberta_base",
+        .description = "RoBERTa of 12 layers of 768 units (Liu et al. 2019); classes of texts",
+        TEXT_MODEL(roberta_base),
+        .input = { 1, { 128 } },
+        .classes = 2,
+        .learning_rate = 2e-5f,
+        .weight_decay = 0.01f,
+        .batch = 16 },
     { .name = "gpt",
         .description = "nanoGPT, 6 layers of 384 units; predicts the next token of a text",
-        TEXT(gpt),
+        TEXT_MODEL(gpt),
         .input = { 1, { 256 } },
         .classes = 65,
-        .optimizer = TUTTI_ADAMW,
         .learning_rate = 0.001f,
         .weight_decay = 0.1f,
         .batch = 12 },
+    { .name = "gpt2",
+        .description = "GPT-2 of 12 layers of 768 units (Radford et al. 2019); predicts the next token",
+        TEXT_MODEL(gpt2),
+        .input = { 1, { 256 } },
+        .classes = 50257,
+        .learning_rate = 5e-5f,
+        .weight_decay = 0.01f,
+        .batch = 2 },
+    { .name = "llama",
+        .description = "LLaMA and networks like it, by config.json; else SmolLM2 of 135 M; predicts the next token",
+        TEXT_MODEL(llama),
+        .input = { 1, { 256 } },
+        .classes = 49152,
+        .learning_rate = 5e-5f,
+        .weight_decay = 0.01f,
+        .batch = 2 },
 };
 #define MODEL_COUNT ((int)(sizeof(models) / sizeof(models[0])))
 
 bool model_predicts_tokens(const struct model *model)
 {
-    return model->config && is_language(model->config->family);
+    return model->config && model->config->family >= FAMILY_GPT;
+}
+
+bool model_is_causal(const struct model *model)
+{
+    const enum model_family family = model->config ? model->config->family : FAMILY_BERT;
+    return family == FAMILY_LSTM || family == FAMILY_GRU || family >= FAMILY_GPT;
 }
 
 const struct model *model_find(const char *name)

@@ -58,6 +58,8 @@ struct model {
 
 /* Returns whether it is a language model: without other targets, its classes are the tokens. */
 bool model_predicts_tokens(const struct model *model);
+/* Returns whether a state depends on no later token when tokens are the classes. */
+bool model_is_causal(const struct model *model);
 /* Finds a model by its name; NULL where there is none. */
 const struct model *model_find(const char *name);
 /* Returns the position-th model, from 0 on; NULL past the last. */
@@ -78,6 +80,9 @@ tutti_tensor model_vit_b_16(tutti_network *network, tutti_tensor x, int classes)
 tutti_tensor model_unet(tutti_network *network, tutti_tensor x, int classes);
 /* Networks for text, of facts->config, which is not NULL. */
 tutti_tensor model_recurrent(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
+tutti_tensor model_fasttext(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
+tutti_tensor model_bert(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
 tutti_tensor model_gpt(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
+tutti_tensor model_llama(tutti_network *network, tutti_tensor ids, int classes, const struct model_facts *facts);
 
 #endif

@@ -41,6 +41,48 @@ int64_t text_vocabulary(const struct model_facts *facts)
     return facts->vocabulary > 0 ? facts->vocabulary : facts->config->vocabulary;
 }
 
+tutti_tensor text_dense(
+    tutti_network *network, tutti_tensor x, const char *name, int64_t units, bool bias, float deviation)
+{
+    return tutti_dense(network, x, units,
+        &(tutti_dense_options) { .name = name,
+            .no_bias = !bias,
+            .init = TUTTI_INIT_NORMAL,
+            .init_scale = deviation,
+            .bias_init = TUTTI_INIT_ZEROS });
+}
+
+tutti_tensor text_activation(tutti_network *network, tutti_tensor x, enum model_activation activation)
+{
+    static const char *const names[] = {
+        [MODEL_GELU] = "gelu", [MODEL_GELU_TANH] = "gelu_tanh", [MODEL_RELU] = "relu", [MODEL_SILU] = "silu"
+    };
+    return tutti_op(network, names[activation], &x, 1, NULL);
+}
+
+tutti_tensor text_table(tutti_network *network, const char *name, int64_t rows, const struct model_config *config)
+{
+    return tutti_parameter(network, name, TUTTI_SHAPE(rows, config->width),
+        &(tutti_parameter_options) { .init = TUTTI_INIT_NORMAL, .init_scale = config->deviation });
+}
+
+tutti_tensor text_rows(tutti_network *network, tutti_tensor table, int64_t first, int64_t count)
+{
+    char text[96];
+    snprintf(text, sizeof(text), "axes=0 starts=%lld ends=%lld", (long long)first, (long long)(first + count));
+    return tutti_op(network, "slice", &table, 1, text);
+}
+
+tutti_tensor text_logits(tutti_network *network, tutti_tensor x, tutti_tensor table, const struct model_facts *facts)
+{
+    return tutti_dense(network, x, text_vocabulary(facts),
+        &(tutti_dense_options) { .name = "lm_head",
+            .no_bias = true,
+            .init = TUTTI_INIT_NORMAL,
+            .init_scale = facts->config->deviation,
+            .weight = facts->config->tied ? &table : NULL });
+}
+
 /* Where there is no memory, the next layer fails for a tensor that does not exist. */
 tutti_tensor text_ones(tutti_network *network, const char *name, int64_t width)
 {

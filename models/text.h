@@ -13,6 +13,16 @@ tutti_tensor text_last(tutti_network *network, tutti_tensor x, tutti_tensor ids)
 
 /* Size of the vocabulary, which the data may set. */
 int64_t text_vocabulary(const struct model_facts *facts);
+/* A dense layer with normal initial values, and a bias that begins as zeros. */
+tutti_tensor text_dense(
+    tutti_network *network, tutti_tensor x, const char *name, int64_t units, bool bias, float deviation);
+tutti_tensor text_activation(tutti_network *network, tutti_tensor x, enum model_activation activation);
+/* A parameter [rows, width of the states] with normal initial values. */
+tutti_tensor text_table(tutti_network *network, const char *name, int64_t rows, const struct model_config *config);
+/* Rows of a table. */
+tutti_tensor text_rows(tutti_network *network, tutti_tensor table, int64_t first, int64_t count);
+/* The logits of each next token, by the table of the embeddings or a layer "lm_head". */
+tutti_tensor text_logits(tutti_network *network, tutti_tensor x, tutti_tensor table, const struct model_facts *facts);
 /* A parameter [width] that begins as ones. */
 tutti_tensor text_ones(tutti_network *network, const char *name, int64_t width);
 /* The logits of the last token's class by a layer named "score", as transformers' *ForSequenceClassification of

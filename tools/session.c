@@ -306,6 +306,9 @@ static int complete_facts(struct session *session, const struct model *model, tu
         facts->vocabulary = facts->config->vocabulary;
         facts->tokens_are_classes = model_predicts_tokens(model);
     }
+    if (facts->tokens_are_classes && !model_is_causal(model))
+        return wrong_use(
+            session->command, "%s sees the whole text: it cannot predict the next token: use gpt or lstm", model->name);
     session->training.sequence = facts->length;
     const int64_t most = facts->config->positions;
     if (most == 0 || facts->length <= most) return EXIT_DONE;
