@@ -117,7 +117,9 @@ static tutti_status prepare_mixing(struct tutti_data *data)
 #define PART_FUNCTIONS(NAME, PART)                                                                                     \
     static int read_##NAME(void *user, const int64_t *indices, int64_t count, const tutti_buffer *buffers, int listed) \
     {                                                                                                                  \
-        return data_read(user, PART, indices, count, buffers, listed);                                                 \
+        const struct tutti_data *data = user;                                                                          \
+        return data->collection->read_tokens ? data_read_tokens(user, PART, indices, count, buffers, listed)           \
+                                             : data_read(user, PART, indices, count, buffers, listed);                 \
     }                                                                                                                  \
     static bool is_replaced_##NAME(void *user, int64_t index)                                                          \
     {                                                                                                                  \

@@ -218,7 +218,6 @@ static tutti_status set_buffers(struct job *job, const tutti_buffer *buffers, in
 int data_read(struct tutti_data *data, tutti_data_part part, const int64_t *indices, int64_t count,
     const tutti_buffer *buffers, int buffer_count)
 {
-    if (data->collection->read_tokens) return data_read_tokens(data, part, indices, count, buffers, buffer_count);
     struct job job = { .data = data, .part = part, .indices = indices, .failed = INT_MAX };
     tutti_status status = set_buffers(&job, buffers, buffer_count);
     if (status == TUTTI_OK && count > INT_MAX - 1) status = fail(TUTTI_INVALID, "the batch is too large");

@@ -1,6 +1,6 @@
 /* Folders of texts: one for each class, perhaps below train/, val/ and test/; or, for inference, files without
  * classes. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -22,11 +22,6 @@ struct walk {
     struct ignored ignored;
     int64_t unlabelled; /* texts of a folder unsup/ */
 };
-
-bool text_file_has_name(const char *path)
-{
-    return text_has_extension(path, ".txt");
-}
 
 static bool is_empty(const char *bytes, size_t size)
 {
@@ -157,7 +152,8 @@ tutti_status text_files_read(struct texts *texts, const char *path, bool *found)
     *found = texts->collection.samples > 0;
     if (*found) ignored_note(&walk.ignored, texts->options, &texts->collection.ignored);
     if (*found && walk.unlabelled > 0)
-        texts_note(texts, "left out: %lld texts in unsup/, which have no class", (long long)walk.unlabelled);
+        texts_note(
+            texts, memory_format("left out: %lld texts in unsup/, which have no class", (long long)walk.unlabelled));
 done:
     return status;
 }

@@ -1,7 +1,8 @@
 /* Inside of texts: tokens of all samples, and where each begins. */
-#ifndef DATA_TEXTS_H
-#define DATA_TEXTS_H
+#ifndef DATA_TEXT_TEXTS_H
+#define DATA_TEXT_TEXTS_H
 
+#include "base/text.h"
 #include "base/threads.h"
 #include "data/collection.h"
 #include "data/column.h"
@@ -34,6 +35,11 @@ struct text_file {
 /* Blocks of one part of a stream: where the first one begins among samples, and among tokens. */
 struct text_run {
     int64_t samples, tokens;
+};
+
+/* Room in what has one entry for each sample. */
+struct text_room {
+    size_t samples, rows, parts, names;
 };
 
 /* What is counted while texts are read. */
@@ -75,7 +81,7 @@ struct texts {
     int64_t *rows; /* in their file, from 1 on; NULL: not of a table */
     struct names names;
     size_t *name_at; /* of files that are samples; NULL: a table or a stream */
-    size_t samples_room, rows_room, parts_room, names_room;
+    struct text_room room;
     struct text_file files[TEXTS_FILES];
     int file_count;
     struct text_run runs[TEXTS_FILES];
@@ -84,7 +90,7 @@ struct texts {
     struct text_queue queue;
 };
 
-/* text_tokens.c: encodes texts on several threads. */
+/* tokens.c: encodes texts on several threads. */
 tutti_status token_store_add(struct token_store *store, const int32_t *ids, int64_t count);
 int32_t token_store_at(const struct token_store *store, int64_t position);
 void token_store_read(const struct token_store *store, int64_t position, int64_t count, int32_t *ids);
@@ -95,7 +101,7 @@ tutti_status texts_flush(struct texts *texts);
 /* Adds a long text to a stream, in pieces that end where lines do. It stays where it is. */
 tutti_status texts_stream(struct texts *texts, const char *text, size_t bytes);
 
-/* text_samples.c: adds a sample to what has one entry for each. `row` 0: it is a file with this name. Returns its
+/* samples.c: adds a sample to what has one entry for each. `row` 0: it is a file with this name. Returns its
  * number in *sample. */
 tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const char *name);
 /* Sets the target of the last sample by its text; NULL: it has none. */
@@ -105,28 +111,32 @@ tutti_status texts_end_targets(struct texts *texts);
 /* Leaves out samples that have no token. */
 void texts_drop_empty(struct texts *texts);
 
-/* text_table.c: reads rows of tables and lines of JSON. */
+/* table.c: reads rows of tables and lines of JSON. */
 bool text_table_has_name(const char *path);
 /* Whether samples are rows of tables that have fields, not lines of JSON. */
 bool text_table_has_rows(const struct texts *texts);
 tutti_status text_table_find(struct texts *texts, const char *path);
 tutti_status text_table_read(struct texts *texts);
-/* text_files.c: reads folders of classes, and plain files. *found: whether there are some. */
-bool text_file_has_name(const char *path);
+/* files.c: reads folders of classes, and plain files. *found: whether there are some. */
+static inline bool text_file_has_name(const char *path)
+{
+    return text_has_extension(path, ".txt");
+}
 tutti_status text_files_read(struct texts *texts, const char *path, bool *found);
 /* Reads the files or texts of the options, which have no targets. */
 tutti_status text_files_read_given(struct texts *texts);
-/* text_stream.c: reads plain text for language models, and divides it into blocks. */
+/* stream.c: reads plain text for language models, and divides it into blocks. */
 tutti_status text_stream_read(struct texts *texts, const char *path, bool *found);
 /* The token where a block begins. */
 int64_t text_stream_block(const struct texts *texts, int64_t index);
 
-/* text_describe.c: what weights must know; and sets it from what they say. */
+/* describe.c: what weights must know; and sets it from what they say. */
 int texts_describe(const struct collection *collection, struct json_t *object);
 tutti_status texts_restore(struct texts *texts, const char *description);
 /* collection.inspect */
 int texts_inspect(const struct collection *collection, int64_t most, struct json_t *object);
 
-void texts_note(const struct texts *texts, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Tells a line, which memory_format() has made, to the caller, and frees it; NULL: there was no memory. */
+void texts_note(const struct texts *texts, char *line);
 
 #endif

@@ -1,5 +1,5 @@
 /* What there is of each text besides its tokens: part, row or file, class or number. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -18,12 +18,12 @@ tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const 
     struct text_targets *targets = &texts->targets;
     const size_t count = (size_t)collection->samples + 1;
     tutti_status status = TUTTI_OK;
-    TRY(memory_grow((void **)&texts->samples, &texts->samples_room, count, sizeof *texts->samples));
-    TRY(memory_grow((void **)&collection->parts, &texts->parts_room, count, sizeof *collection->parts));
+    TRY(memory_grow((void **)&texts->samples, &texts->room.samples, count, sizeof *texts->samples));
+    TRY(memory_grow((void **)&collection->parts, &texts->room.parts, count, sizeof *collection->parts));
     TRY(memory_grow((void **)&collection->labels, &targets->labels_room, count, sizeof *collection->labels));
     TRY(memory_grow((void **)&targets->numbers, &targets->numbers_room, count, sizeof *targets->numbers));
-    if (row > 0) TRY(memory_grow((void **)&texts->rows, &texts->rows_room, count, sizeof *texts->rows));
-    if (name) TRY(memory_grow((void **)&texts->name_at, &texts->names_room, count, sizeof *texts->name_at));
+    if (row > 0) TRY(memory_grow((void **)&texts->rows, &texts->room.rows, count, sizeof *texts->rows));
+    if (name) TRY(memory_grow((void **)&texts->name_at, &texts->room.names, count, sizeof *texts->name_at));
     if (name) TRY(names_add(&texts->names, name, NULL, &texts->name_at[count - 1]));
     if (row > 0) texts->rows[count - 1] = row;
     collection->parts[count - 1] = (signed char)part;
@@ -80,9 +80,10 @@ static tutti_status choose(struct texts *texts)
             TUTTI_FORMAT, "column '%s' has more than 10000 different texts: these are not classes", texts->target);
     if (targets->by_class && !class_ && !targets->words)
         texts_note(texts,
-            "column '%s' has %zu different whole numbers, which are taken as classes: --target '%s:number' predicts "
-            "them as numbers",
-            texts->target, targets->classes.count, texts->target);
+            memory_format("column '%s' has %zu different whole numbers, which are taken as classes: --target "
+                          "'%s:number' predicts "
+                          "them as numbers",
+                texts->target, targets->classes.count, texts->target));
     return TUTTI_OK;
 }
 

@@ -1,5 +1,5 @@
 /* Texts in tables: rows of CSV and TSV, and lines of JSON objects. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -338,8 +338,9 @@ tutti_status text_table_read(struct texts *texts)
     }
     texts->collection.info.damaged += reading.damaged;
     if (reading.damaged > 0)
-        texts_note(texts, "left out %" PRId64 " row%s: %s%s", reading.damaged, reading.damaged == 1 ? "" : "s",
-            reading.left_out.data ? reading.left_out.data : "", reading.damaged > MOST_TOLD ? "; ..." : "");
+        texts_note(texts,
+            memory_format("left out %" PRId64 " row%s: %s%s", reading.damaged, reading.damaged == 1 ? "" : "s",
+                reading.left_out.data ? reading.left_out.data : "", reading.damaged > MOST_TOLD ? "; ..." : ""));
 done:
     text_free(&reading.left_out);
     return status;

@@ -1,5 +1,5 @@
 /* What weights must know of texts: the tokenizer and where texts and targets are; and what people want to know. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"

@@ -1,5 +1,5 @@
 /* Texts become tokens, on several threads, and are kept in as few bytes as their vocabulary needs. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -18,6 +18,12 @@ struct queued {
     tutti_status status;
     char *message;
 };
+
+void texts_note(const struct texts *texts, char *line)
+{
+    if (line && texts->options->note) texts->options->note(texts->options->user, line);
+    free(line);
+}
 
 /* ------------------------------------------------------------------------------------------------- the store ---- */
 

@@ -1,5 +1,5 @@
 /* Texts: samples are the tokens of each, targets a class, a number or the next tokens. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -7,24 +7,12 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { MOST_LENGTH = 1 << 20 };
-
-void texts_note(const struct texts *texts, const char *format, ...)
-{
-    va_list arguments;
-    char line[1200];
-    if (!texts->options->note) return;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    texts->options->note(texts->options->user, line);
-}
 
 /* -------------------------------------------------------------------------------------------------- samples ---- */
 
@@ -185,6 +173,33 @@ static tutti_status read_columns(struct texts *texts)
     return texts->columns[0] && (!comma || texts->columns[1]) ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+/* Options that are repeated, to continue a training, must say what the weights say. */
+static tutti_status check_repeated(const struct texts *texts)
+{
+    const tutti_data_options *options = texts->options;
+    tutti_status status = TUTTI_OK;
+    const char *second = texts->columns[1];
+    char *columns =
+        memory_format("%s%s%s", texts->columns[0] ? texts->columns[0] : "", second ? "," : "", second ? second : "");
+    tutti_tokenizer *given = options->tokenizer ? tutti_tokenizer_open(options->tokenizer) : NULL;
+    char *json = given ? tutti_tokenizer_json(given) : NULL;
+    if (!columns || (given && !json)) FAIL(TUTTI_NO_MEMORY, "no memory for a tokenizer");
+    if (options->tokenizer && !given) FAIL(status_last(), "%s", tutti_message(NULL));
+    if (json && strcmp(json, texts->tokenizer_json) != 0)
+        FAIL(TUTTI_MISMATCH, "--tokenizer %s is not the one that the network was trained with: leave it out",
+            options->tokenizer);
+    if (options->text && strcmp(options->text, columns) != 0)
+        FAIL(TUTTI_MISMATCH, "--text %s: the network was trained on '%s': leave it out", options->text, columns);
+    if (options->length && options->length != texts->most)
+        FAIL(TUTTI_INVALID, "--length %lld: the network was trained with %lld: leave --length out",
+            (long long)options->length, (long long)texts->most);
+done:
+    tutti_tokenizer_close(given);
+    free(columns);
+    free(json);
+    return status;
+}
+
 static tutti_status begin(struct texts *texts, const tutti_data_options *options)
 {
     tutti_status status = TUTTI_OK;
@@ -194,9 +209,7 @@ static tutti_status begin(struct texts *texts, const tutti_data_options *options
             TUTTI_INVALID, "--length %lld: a sample has from 1 to %d tokens", (long long)options->length, MOST_LENGTH);
     if (!texts->described) TRY(read_columns(texts));
     if (!texts->described) texts->most = options->length ? options->length : TEXTS_TOKENS;
-    if (texts->described && options->length && options->length != texts->most)
-        FAIL(TUTTI_INVALID, "--length %lld: the network was trained with %lld: leave --length out",
-            (long long)options->length, (long long)texts->most);
+    if (texts->described) TRY(check_repeated(texts));
     if (options->augment && *options->augment && strcmp(options->augment, "none") != 0)
         FAIL(TUTTI_INVALID, "--augment: texts are not changed at random: leave it out");
     TRY(open_tokenizer(texts));
@@ -229,12 +242,15 @@ static void report(const struct texts *texts)
     const struct text_counts *counts = &texts->counts;
     const long long samples = (long long)texts->collection.samples;
     if (counts->cut > 0)
-        texts_note(texts, "%lld of %lld texts have more than %lld tokens and are cut: --length takes more",
-            (long long)counts->cut, samples, (long long)texts->most);
-    if (counts->empty > 0 && !texts->rows) texts_note(texts, "left out: %lld empty texts", (long long)counts->empty);
+        texts_note(texts,
+            memory_format("%lld of %lld texts have more than %lld tokens and are cut: --length takes more",
+                (long long)counts->cut, samples, (long long)texts->most));
+    if (counts->empty > 0 && !texts->rows)
+        texts_note(texts, memory_format("left out: %lld empty texts", (long long)counts->empty));
     if (counts->broken > 0)
-        texts_note(texts, "%lld %s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
-            (long long)counts->broken, texts->stream ? "lines are" : "texts are");
+        texts_note(texts,
+            memory_format("%lld %s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
+                (long long)counts->broken, texts->stream ? "lines are" : "texts are"));
 }
 
 /* Samples are as long as the longest unless the caller says more. */

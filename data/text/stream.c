@@ -1,5 +1,5 @@
 /* Plain text for language models: one stream of tokens in blocks; the targets of a block are the next tokens. */
-#include "data/texts.h"
+#include "data/text/texts.h"
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -91,7 +91,7 @@ static tutti_status add_blocks(struct texts *texts, int64_t begins, int64_t ends
             what, (long long)tokens, (long long)texts->most + 1, part == TUTTI_DATA_VAL ? ", or raise --split" : "");
     const size_t samples = (size_t)(collection->samples + blocks);
     const tutti_status status =
-        memory_grow((void **)&collection->parts, &texts->parts_room, samples, sizeof *collection->parts);
+        memory_grow((void **)&collection->parts, &texts->room.parts, samples, sizeof *collection->parts);
     if (status != TUTTI_OK) return status;
     memset(collection->parts + collection->samples, part, (size_t)blocks);
     texts->runs[texts->run_count++] = (struct text_run) { collection->samples, begins };
