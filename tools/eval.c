@@ -53,7 +53,7 @@ static int evaluate(struct saved_options *s, struct session *session, struct dat
     if (result != EXIT_DONE) return result;
     tutti_metrics metrics;
     double started = clock_seconds();
-    tutti_status status = tutti_evaluate_scores(session->trainer, &part->source, judge->scores, &metrics);
+    tutti_status status = judge_evaluate(judge, session->trainer, &part->source, &metrics);
     if (status != TUTTI_OK) return work_failed("eval", status, tutti_message(session->runtime));
     const double seconds = clock_seconds() - started;
     data_report_left_out(part, metrics.samples);

@@ -47,6 +47,13 @@ int judge_open(
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
 }
 
+tutti_status judge_evaluate(
+    const struct judge *judge, tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
+{
+    return judge->scores ? tutti_evaluate_scores(trainer, source, judge->scores, metrics)
+                         : tutti_evaluate_source(trainer, source, metrics);
+}
+
 double judge_perplexity(const struct judge *judge, double loss)
 {
     return judge->tokens ? exp(loss) : NAN;

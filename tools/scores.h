@@ -29,6 +29,9 @@ struct judge {
 int judge_open(
     struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples);
 void judge_close(struct judge *judge);
+/* Evaluates a source, with the scores if there are some. */
+tutti_status judge_evaluate(
+    const struct judge *judge, tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics);
 /* e to the power of the loss of a language model, in nats; NaN of other networks. */
 double judge_perplexity(const struct judge *judge, double loss);
 /* Prints one line; prints everything: also the classes as a table, their confusion if it fits a terminal, and the

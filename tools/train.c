@@ -354,8 +354,7 @@ static tutti_status finish_epoch(struct training *training)
 {
     tutti_progress *last = &training->last;
     if (last->epoch && last->end_of_epoch) return TUTTI_OK;
-    tutti_status status =
-        tutti_evaluate_scores(training->session.trainer, training->test, training->judge.scores, &last->test);
+    tutti_status status = judge_evaluate(&training->judge, training->session.trainer, training->test, &last->test);
     if (status != TUTTI_OK) return status;
     training->results.test_loss = last->test.loss;
     training->results.test_accuracy = last->test.accuracy;

@@ -1,0 +1,70 @@
+"""Texts as data: what they are, training, evaluation, prediction; language models."""
+import random
+
+import harness
+
+WEIGHTS = ("--weights", "m.safetensors")
+COLUMNS = ("--text", "text", "--target", "label")
+SMALL = ("--devices", "0", "--batch", "4", "--steps", "2", "--save", "m")
+
+
+class Texts(harness.CommandTest):
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(1)
+        words = {"yes": ["good", "fine", "great"], "no": ["bad", "poor", "dull"]}
+        rows = [(f"a {draw.choice(words[label])} film", label) for label in ("yes", "no") for _ in range(20)]
+        (self.folder / "reviews.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+        (self.folder / "new.csv").write_text("label,text\n?,a great film\n?,\n?,dull\n")
+
+    def test_inspect(self):
+        facts, = self.good("inspect", "reviews.tsv", *COLUMNS, "--json").lines()
+        text = facts["text"]
+        self.assertEqual((facts["kind"], facts["samples"], text["vocabulary"], text["cut"]), ("text", 40, 256, 0))
+        self.assertEqual(text["tokens"], text["bytes"])
+        self.assertEqual(text["lengths"]["largest"], len("a great film"))
+        self.assertEqual(facts["models"][0], "lstm")
+        shown = self.good("inspect", "reviews.tsv", *COLUMNS, "--length", "9").output
+        shown = " ".join(shown.split())
+        self.assertIn("from a vocabulary of 256", shown)
+        self.assertIn("samples have up to 9, and ", shown)
+        self.assertIn("tutti train lstm --data reviews.tsv --text text --target label --length 9", shown)
+
+    def test_refusals(self):
+        self.refused(1, "there is no column 'words'", "train", "lstm", "--data", "reviews.tsv", "--text", "words")
+        self.refused(2, "needs texts", "train", "lstm", "--data", "reviews.tsv")
+        self.refused(1, "--length is an option of texts, but these data are a table", "train", "mlp", "--data", "reviews.tsv", "--length", "5")
+        self.refused(2, "these data are text", "train", "mlp", "--data", "reviews.tsv", *COLUMNS)
+        self.refused(1, "tokenizer", "train", "lstm", "--data", "reviews.tsv", *COLUMNS, "--tokenizer", "none.json")
+
+    def test_classes(self):
+        """Weights say what their texts were."""
+        self.good("train", "lstm", "--data", "reviews.tsv", *COLUMNS, *SMALL)
+        result, = self.good("eval", *WEIGHTS, "--data", "reviews.tsv", "--part", "all", "--json").lines()
+        self.assertEqual((result["samples"], len(result["scores"]["classes"])), (40, 2))
+        outcome = self.tutti("infer", *WEIGHTS, "new.csv", "--json", "--devices", "0")
+        self.assertEqual(outcome.status, 3, outcome)  # one text is empty
+        self.assertIn("row 2 (line 3): column 'text': the text is empty", outcome.errors)
+        first, last = outcome.lines()
+        self.assertEqual((first["sample"], last["sample"]), ("row 1", "row 3"))
+        one, = self.good("infer", *WEIGHTS, "--text-of", "a great film", "--json").lines()
+        probabilities = [{row["name"]: row["probability"] for row in line["likeliest"]} for line in (first, one)]
+        for name in ("yes", "no"):
+            self.assertAlmostEqual(probabilities[0][name], probabilities[1][name], 5)
+        self.refused(2, "--text-of is one text", "infer", *WEIGHTS, "new.csv", "--text-of", "x")
+        self.good("train", "--resume", "m", "--data", "reviews.tsv", *COLUMNS, "--devices", "0", "--batch", "4", "--steps", "1")
+        self.refused(1, "the network was trained on 'text'", "train", "--resume", "m", "--data", "reviews.tsv", "--text", "label", "--target", "text")
+
+    def test_tokens(self):
+        """The loss of a language model in nats, and its perplexity."""
+        (self.folder / "book.txt").write_text("".join(f"line {number} of a book\n" for number in range(60)))
+        self.good("train", "lstm", "--data", "book.txt", "--length", "16", *SMALL)
+        result, = self.good("eval", *WEIGHTS, "--data", "book.txt", "--json").lines()
+        self.assertAlmostEqual(result["perplexity"] / 2.718281828459045 ** result["loss"], 1, 4)
+        self.assertGreater(result["perplexity"], 1)
+        self.assertNotIn("scores", result)
+        self.refused(2, "tutti generate", "infer", *WEIGHTS, "--data", "book.txt")
+        self.assertIn("perplexity", self.good("eval", *WEIGHTS, "--data", "book.txt").output)
+
+
+harness.main()
