@@ -91,9 +91,19 @@ static void make_numbers(uint32_t number, uint16_t numbers[NUMBERS])
     for (uint64_t i = 0; i < NUMBERS; i++) numbers[i] = to_bf16(0.1f + random_uniform(7, number, i));
 }
 
-/* Writes a value's made-up numbers. Integers stay 0: labels are class 0. */
-static void make_up(const struct value *value, uint32_t number, int width, void *data)
+/* Returns the factor of a value's made-up numbers for PORT_SMALL_IN_TRIALS, a power of two. */
+static float factor_of(const struct value *value, unsigned flags)
 {
+    float factor = 1;
+    if (!(flags & PORT_SMALL_IN_TRIALS)) return factor;
+    for (int64_t rows = value_elements(value) / value_size(value, 0); rows > 1; rows /= 2) factor /= 2;
+    return factor;
+}
+
+/* Writes a value's made-up numbers. Integers stay 0: labels are class 0. */
+static void make_up(const struct value *value, uint32_t number, unsigned flags, int width, void *data)
+{
+    const float factor = factor_of(value, flags);
     if (value->role == ROLE_CONSTANTS) {
         *(struct step_constants *)data = constants;
         return;
@@ -105,19 +115,20 @@ static void make_up(const struct value *value, uint32_t number, int width, void 
     for (size_t i = 0; i < elements; i++) {
         const size_t at = place_of(value, width, i);
         if (value->type == TYPE_BF16)
-            ((uint16_t *)data)[at] = numbers[i % NUMBERS];
+            ((uint16_t *)data)[at] = to_bf16(factor * from_bf16(numbers[i % NUMBERS]));
         else
-            ((float *)data)[at] = from_bf16(numbers[i % NUMBERS]);
+            ((float *)data)[at] = factor * from_bf16(numbers[i % NUMBERS]);
     }
 }
 
-static tutti_status upload(struct device *device, const struct value *value, uint32_t number, bool zero, cl_mem *buffer)
+static tutti_status upload(
+    struct device *device, const struct value *value, uint32_t number, unsigned flags, cl_mem *buffer)
 {
     tutti_status status = TUTTI_OK;
     size_t bytes = value_bytes(value, device->can.vector_width);
     void *data = memory_new(bytes, 1);
     if (!data) return TUTTI_NO_MEMORY;
-    if (!zero) make_up(value, number, device->can.vector_width, data);
+    if (!(flags & PORT_ZERO_IN_TRIALS)) make_up(value, number, flags, device->can.vector_width, data);
     TRY(buffer_new(device, bytes, buffer));
     TRY(buffer_write(device, *buffer, 0, data, bytes));
 done:
@@ -167,8 +178,8 @@ static tutti_status make_buffers(struct trial *trial, const struct implementatio
     size_t prepared = implementation->prepared ? implementation->prepared(problem) : 0;
     for (int i = 0; i < problem->node->input_count; i++)
         if (problem->inputs[i])
-            TRY(upload(trial->device, problem->inputs[i], (uint32_t)i,
-                node_input_port(problem->node, i)->flags & PORT_ZERO_IN_TRIALS, &operands->inputs[i]));
+            TRY(upload(trial->device, problem->inputs[i], (uint32_t)i, node_input_port(problem->node, i)->flags,
+                &operands->inputs[i]));
     for (int i = 0; i < problem->node->output_count; i++) {
         if (!problem->outputs[i]) continue;
         const size_t bytes = value_bytes(problem->outputs[i], trial->device->can.vector_width);
@@ -288,14 +299,15 @@ done:
 }
 
 /* Returns the numbers that upload() wrote, in the order of the value's shape. */
-static double *input_array(const struct value *value, uint32_t number, bool zero)
+static double *input_array(const struct value *value, uint32_t number, unsigned flags)
 {
+    const double factor = (double)factor_of(value, flags);
     const size_t elements = (size_t)value_elements(value);
     uint16_t numbers[NUMBERS];
     double *array = memory_new(elements, sizeof *array);
-    if (!array || zero || value->role == ROLE_CONSTANTS || !is_float(value)) return array;
+    if (!array || flags & PORT_ZERO_IN_TRIALS || value->role == ROLE_CONSTANTS || !is_float(value)) return array;
     make_numbers(number, numbers);
-    for (size_t i = 0; i < elements; i++) array[i] = (double)from_bf16(numbers[i % NUMBERS]);
+    for (size_t i = 0; i < elements; i++) array[i] = factor * (double)from_bf16(numbers[i % NUMBERS]);
     return array;
 }
 
@@ -305,8 +317,7 @@ static tutti_status interpret(const struct problem *problem, struct thread_pool 
     *arrays = (struct node_arrays) { .constants = &constants, .threads = threads };
     for (int i = 0; i < problem->node->input_count; i++) {
         if (!problem->inputs[i]) continue;
-        const bool zero = node_input_port(problem->node, i)->flags & PORT_ZERO_IN_TRIALS;
-        arrays->inputs[i] = input_array(problem->inputs[i], (uint32_t)i, zero);
+        arrays->inputs[i] = input_array(problem->inputs[i], (uint32_t)i, node_input_port(problem->node, i)->flags);
         if (!arrays->inputs[i]) return TUTTI_NO_MEMORY;
     }
     for (int i = 0; i < problem->node->output_count; i++) {

@@ -7,8 +7,8 @@
  *   GRU      z = f(Xz + Rz h)  r = f(Xr + Rr h)  n = g(Xn + Rn (r h)) or g(Xn + r (Rn h))  h' = (1 - z) n + z h
  *
  * The gradient runs the steps backwards and gives dX; that of R is one product of dX and all states (the gradient
- * node's output `previous`). Here is the implementation for all devices and attributes, whose kernel runs all steps of a
- * sample, since samples are independent; recurrent_panels.c has that of CPU-class devices. */
+ * node's output `previous`). Here is the implementation for all devices and attributes, whose kernel runs all steps of
+ * a sample, since samples are independent; recurrent_panels.c has that of CPU-class devices. */
 #include "layers/recurrent/recurrent.h"
 
 #include "base/memory.h"
@@ -207,7 +207,8 @@ static size_t work_group(const struct problem *problem)
 static void write_options(const struct problem *problem, char *options)
 {
     options[0] = '\0';
-    number_append(options, OPTIONS, "-DROWS=%d -DGROUP=%zu ", problem->device->class == DEVICE_CPU, work_group(problem));
+    number_append(
+        options, OPTIONS, "-DROWS=%d -DGROUP=%zu ", problem->device->class == DEVICE_CPU, work_group(problem));
     recurrent_options(recurrent_attributes(problem->node), options, OPTIONS);
 }
 
@@ -270,8 +271,8 @@ static const struct implementation *const implementations[] = { &recurrent_panel
 
 const struct operation operation_recurrent = {
     .name = "recurrent",
-    .inputs = { { "gates" }, { "r" }, { "bias", PORT_OPTIONAL }, { "h0", PORT_OPTIONAL }, { "c0", PORT_OPTIONAL },
-        { "peepholes", PORT_OPTIONAL }, { "lengths", PORT_OPTIONAL } },
+    .inputs = { { "gates" }, { "r", PORT_SMALL_IN_TRIALS }, { "bias", PORT_OPTIONAL }, { "h0", PORT_OPTIONAL },
+        { "c0", PORT_OPTIONAL }, { "peepholes", PORT_OPTIONAL }, { "lengths", PORT_OPTIONAL } },
     .outputs = { { "y", PORT_OWN }, { "last" }, { "saved", PORT_OWN }, { "last_c" } },
     .attributes = &recurrent_attributes_type,
     .infer = infer,
@@ -282,8 +283,8 @@ const struct operation operation_recurrent = {
 };
 const struct operation operation_recurrent_gradient = {
     .name = "recurrent_gradient",
-    .inputs = { { "r" }, { "y" }, { "saved", PORT_OPTIONAL }, { "h0", PORT_OPTIONAL }, { "c0", PORT_OPTIONAL },
-        { "peepholes", PORT_OPTIONAL }, { "lengths", PORT_OPTIONAL }, { "dy", PORT_OPTIONAL },
+    .inputs = { { "r", PORT_SMALL_IN_TRIALS }, { "y" }, { "saved", PORT_OPTIONAL }, { "h0", PORT_OPTIONAL },
+        { "c0", PORT_OPTIONAL }, { "peepholes", PORT_OPTIONAL }, { "lengths", PORT_OPTIONAL }, { "dy", PORT_OPTIONAL },
         { "dlast", PORT_OPTIONAL }, { "dlast_c", PORT_OPTIONAL } },
     .outputs = { { "dgates", PORT_OWN }, { "dh0", PORT_OWN }, { "previous" }, { "dc0", PORT_OWN },
         { "other", PORT_OWN } },

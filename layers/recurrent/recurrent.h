@@ -50,7 +50,8 @@ int recurrent_others(enum recurrent_kind kind);
 /* Position of a gate: of an LSTM i, o, f, c; of a GRU z, r, n. */
 int recurrent_place(const struct recurrent_attributes *attributes, int gate);
 
-/* Appends the build options of the layer's attributes that recurrent.cl reads and its head explains, -DKIND to -DCLIP. */
+/* Appends the build options of the layer's attributes that recurrent.cl reads and its head explains, -DKIND to -DCLIP.
+ */
 void recurrent_options(const struct recurrent_attributes *attributes, char *options, size_t size);
 
 /* recurrent_panels.c: for CPU-class devices. */

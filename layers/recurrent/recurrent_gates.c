@@ -33,7 +33,8 @@ void recurrent_options(const struct recurrent_attributes *attributes, char *opti
     const struct recurrent_attributes *a = attributes;
     const int gates = recurrent_gates(a->kind);
     number_append(options, size,
-        "-DKIND=%d -DGATES=%d -DSAVED=%d -DOTHER=%d -DF=%d -DG=%d -DH=%d -DREVERSE=%d -DAFTER=%d -DCOUPLED=%d -DCLIP=%d",
+        "-DKIND=%d -DGATES=%d -DSAVED=%d -DOTHER=%d -DF=%d -DG=%d -DH=%d -DREVERSE=%d -DAFTER=%d -DCOUPLED=%d "
+        "-DCLIP=%d",
         (int)a->kind, gates, recurrent_saved(a->kind), recurrent_others(a->kind), codes[a->functions[0]],
         codes[a->functions[1]], codes[a->functions[2]], a->reverse, a->after, a->coupled, a->clip > 0);
     for (int g = 0; g < gates; g++)

@@ -1,10 +1,11 @@
 /* The steps of many samples at once on CPU-class devices: recurrent_panels.cl multiplies their states by panels of the
- * packed weights. Where the weights outgrow a core's cache, each step is a launch whose tasks divide the units, so that
- * a core reads its part of the weights alone; otherwise tasks divide the samples and run all steps without waiting. */
+ * packed weights. Tasks divide the samples and run all steps without waiting. Few samples would leave that bound by
+ * reading weights which outgrow a core's cache: then each step is a launch, whose tasks divide the units, so that a
+ * core reads its part of the weights alone. docs/experiments/recurrent.md has both. */
+#include "layers/recurrent/arguments/recurrent_panels.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "layers/elementwise.h"
-#include "layers/recurrent/arguments/recurrent_panels.h"
 #include "layers/recurrent/recurrent.h"
 #include "runtime/arguments.h"
 
@@ -13,6 +14,7 @@ enum {
     ROWS = 64,            /* samples of a task at most: their sums stay in the first-level cache */
     TASKS_PER_UNIT = 4,   /* of a step's launch */
     KEPT_BYTES = 1 << 20, /* weights that a core's second-level cache keeps */
+    SAMPLES_PER_UNIT = 4, /* from so many on, tasks divide the samples */
     STEPS = 4096,         /* launches of a node at most */
 };
 
@@ -52,9 +54,10 @@ static void divide(const struct problem *problem, struct panels *p)
 {
     const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
     const bool fits = (size_t)value_elements(matrix_of(problem)) * sizeof(float) <= KEPT_BYTES;
-    int64_t most = (int64_t)(problem->device->local_bytes / sizeof(float)) / (p->vectors * problem->device->vector_width);
+    int64_t most =
+        (int64_t)(problem->device->local_bytes / sizeof(float)) / (p->vectors * problem->device->vector_width);
     if (most > ROWS) most = ROWS;
-    p->stepwise = !fits && p->steps <= STEPS;
+    p->stepwise = !fits && p->samples < SAMPLES_PER_UNIT * units && p->steps <= STEPS;
     const int64_t groups = divide_up(p->samples, most);
     int64_t tasks = groups > units || p->stepwise ? groups : p->samples < units ? p->samples : units;
     p->rows = divide_up(p->samples, tasks);
@@ -82,7 +85,8 @@ static const char *fits(const struct problem *problem)
     const struct recurrent_attributes *a = recurrent_attributes(problem->node);
     const char *refusal = fits_cpu_class(problem);
     if (refusal) return refusal;
-    if (a->kind == RECURRENT_GRU && !a->after) return "a reset gate that multiplies the state makes two products of a step";
+    if (a->kind == RECURRENT_GRU && !a->after)
+        return "a reset gate that multiplies the state makes two products of a step";
     if (problem->device->local_bytes < sizeof(float) * 12 * 4 * 16) return "the device's local memory is too small";
     return NULL;
 }
@@ -103,8 +107,8 @@ static size_t prepared(const struct problem *problem)
 static void write_options(const struct problem *problem, const struct panels *p, char *options)
 {
     options[0] = '\0';
-    number_append(options, OPTIONS, "-DBACKWARD=%d -DMR=%d -DNV=%d ", is_backward(problem), (int)p->tile_rows,
-        (int)p->vectors);
+    number_append(
+        options, OPTIONS, "-DBACKWARD=%d -DMR=%d -DNV=%d ", is_backward(problem), (int)p->tile_rows, (int)p->vectors);
     recurrent_options(recurrent_attributes(problem->node), options, OPTIONS);
 }
 
@@ -151,7 +155,8 @@ static void emit_steps(const struct problem *problem, const struct operands *ope
             .last = out[RECURRENT_LAST], .saved = out[RECURRENT_SAVED], .last_c = out[RECURRENT_LAST_C],
             .states = operands->workspace, SIZES);
     launch_tasks(launch, (size_t)divide_up(p->blocks, p->task_blocks), (size_t)divide_up(p->samples, p->rows), 1);
-    const double steps = (double)(first < stop ? stop - first : first - stop), weights = (double)value_elements(matrix_of(problem));
+    const double steps = (double)(first < stop ? stop - first : first - stop),
+                 weights = (double)value_elements(matrix_of(problem));
     launch_work(launch, 2 * steps * weights * (double)p->samples, 4 * weights);
 }
 

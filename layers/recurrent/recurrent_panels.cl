@@ -5,8 +5,8 @@
  *   recurrent_panels_backward   the gradients of `gates` and of the first states; previous: h before each step
  *   recurrent_panels_pack       the panels of r
  *
- * A task has `rows` samples and `blocks` blocks of columns, and runs steps `first` to `stop` of them, the gradient's
- * backwards. A launch of several steps has tasks with all blocks, since they read what the step before made of all
+ * A task has `rows` samples and `blocks` blocks of columns, and runs steps `first` to the one before `stop` of them, the
+ * gradient's downwards. A launch of several steps has tasks with all blocks, since they read what the step before made of all
  * units; otherwise each step is a launch.
  * A block is of NV vectors of V columns: forward those of all gates of V units, so that a tile's registers have all that
  * its units need; backward NV V units. Its panel [depth][NV][V] is read in pieces of PIECE rows, which stay in the
@@ -100,16 +100,18 @@ INLINE int steps_of(global const float *lengths, int sample, int steps)
 
 #define PLACE(s, count) (REVERSE ? (count)-1 - (s) : (s))
 
-/* sums [M][NV][V] = or += M rows of `a` times a piece of a panel. */
+/* sums [M][NV][V] = or += M rows of `a` times a piece of a panel. Fetches `each` lines, 1 or 2, from `next` on for each row
+ * of the piece. */
 INLINE void multiply(const int M, global const float *a, int lda, int depth, global const float *panel,
-    global const float *next, bool begin, local float *sums)
+    global const float *next, int each, bool begin, local float *sums)
 {
     VF c[MR][NV];
     UNROLL for (int i = 0; i < M; i++) UNROLL for (int j = 0; j < NV; j++) c[i][j] = ZERO;
     for (int k = 0; k < depth; k++) {
         VF b[NV];
         UNROLL for (int j = 0; j < NV; j++) b[j] = VLOAD(j, panel + k * COLUMNS);
-        PREFETCH(next + k * V);
+        PREFETCH(next + k * each * V);
+        PREFETCH(next + (k * each + each - 1) * V);
         UNROLL for (int i = 0; i < M; i++)
         {
             const VF x = (VF)(a[(size_t)i * lda + k]);
@@ -128,15 +130,15 @@ INLINE void multiply(const int M, global const float *a, int lda, int depth, glo
 OUTLINE void multiply_panel(global const float *a, int lda, int rows, int depth, global const float *panel,
     global const float *after, local float *sums)
 {
-    const int tiles = (rows + MR - 1) / MR;
+    const int tiles = (rows + MR - 1) / MR, each = tiles < NV ? 2 : 1;
     for (int k = 0; k < depth; k += PIECE) {
         const int kn = min((int)PIECE, depth - k);
         global const float *now = panel + (size_t)k * COLUMNS, *next = k + kn < depth ? now + kn * COLUMNS : after;
         for (int tile = 0, i = 0; tile < tiles; tile++) {
             const int count = (rows - i) / (tiles - tile);
-            global const float *from = a + (size_t)i * lda + k, *fetched = next + tile * kn * V;
+            global const float *from = a + (size_t)i * lda + k, *fetched = next + tile * kn * each * V;
             local float *to = sums + i * COLUMNS;
-#define TILE(M) case M: if (M <= MR) multiply(M, from, lda, kn, now, fetched, k == 0, to); break;
+#define TILE(M) case M: if (M <= MR) multiply(M, from, lda, kn, now, fetched, each, k == 0, to); break;
             switch (count) {
                 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if MR > 6
@@ -199,6 +201,19 @@ INLINE VF forward_units(const struct place *p, VF h, VF *cell, global const floa
 #endif
 }
 
+/* Fetches what a step of a task's samples reads and writes of V units, while their products are made: each line lies in
+ * another page. */
+INLINE void fetch_block(PANELS_FORWARD_ARGUMENTS(PARAMETER), int sample, int count, int j, int s)
+{
+    for (int n = sample; n < sample + count; n++) {
+        const int length = steps_of(lengths, n, steps);
+        const size_t at = (size_t)n * steps + (s < length ? PLACE(s, length) : s);
+        for (int g = 0; g < GATES; g++) PREFETCH(gates + (at * GATES + g) * width + j);
+        for (int g = 0; g < SAVED; g++) PREFETCH(saved + (at * SAVED + g) * width + j);
+        PREFETCH(y + at * width + j);
+    }
+}
+
 /* One step of a task's samples, for V units from j on. h: the states before it, or 0. */
 INLINE void forward_block(PANELS_FORWARD_ARGUMENTS(PARAMETER), int sample, int count, int j, int s, global const float *h,
     int ldh)
@@ -236,6 +251,7 @@ OUTLINE void forward_body(PANELS_FORWARD_ARGUMENTS(PARAMETER), int column_task, 
         const int ldh = s ? ld : width;
         for (int b = block; b < end; b++) {
             const int after = b + 1 < end ? b + 1 : block;
+            fetch_block(PANELS_FORWARD_ARGUMENTS(NAME), sample, count, b * V, s);
             if (h) multiply_panel(h, ldh, count, width, panels + b * panel, panels + after * panel, scratch);
             forward_block(PANELS_FORWARD_ARGUMENTS(NAME), sample, count, b * V, s, h, ldh);
         }
@@ -301,6 +317,23 @@ INLINE VF backward_units(const struct back *p, VF dhidden, VF *dcell, float clip
 #endif
 }
 
+/* Fetches what a step of a task's samples reads and writes of a block's units, while their products are made: each few
+ * lines lie in another page. */
+INLINE void fetch_block(PANELS_BACKWARD_ARGUMENTS(PARAMETER), int sample, int count, int j, int s)
+{
+    for (int n = sample; n < sample + count; n++) {
+        const int length = steps_of(lengths, n, steps);
+        const size_t at = (size_t)n * steps + (s < length ? PLACE(s, length) : s);
+        for (int v = 0; v < NV; v++) {
+            for (int g = 0; g < SAVED; g++) PREFETCH(saved + (at * SAVED + g) * width + j + v * V);
+            for (int g = 0; g < GATES; g++) PREFETCH(dgates + (at * GATES + g) * width + j + v * V);
+            for (int g = 0; other && g < OTHER; g++) PREFETCH(other + (at * OTHER + g) * width + j + v * V);
+            if (dy) PREFETCH(dy + at * width + j + v * V);
+            if (previous) PREFETCH(previous + at * width + j + v * V);
+        }
+    }
+}
+
 /* Step s of sample n, for V units from j on. `product`: of the gates' gradients of the step after it. */
 INLINE void backward_sample(PANELS_BACKWARD_ARGUMENTS(PARAMETER), int n, int j, int s, VF product)
 {
@@ -345,6 +378,7 @@ OUTLINE void backward_body(PANELS_BACKWARD_ARGUMENTS(PARAMETER), int column_task
         for (int b = block; b < end; b++) {
             const int after = b + 1 < end ? b + 1 : block;
             const bool has_product = s < steps - 1;
+            if (s >= 0) fetch_block(PANELS_BACKWARD_ARGUMENTS(NAME), sample, count, b * COLUMNS, s);
             if (has_product) multiply_panel(d, ld, count, depth, panels + b * panel, panels + after * panel, scratch);
             for (int r = 0; r < count; r++)
                 for (int v = 0; v < NV; v++) {
