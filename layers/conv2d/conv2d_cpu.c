@@ -12,6 +12,9 @@
 
 #include <limits.h>
 
+/* The most groups that are merged: with four, three quarters of the products are of zeros. */
+enum { MOST_MERGED = 4 };
+
 /* A kernel counts pixels, rows and vectors in ints. */
 static bool countable(double count)
 {
@@ -48,6 +51,53 @@ struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gr
     return channels;
 }
 
+/* Groups of the problem that are merged into one; 0: none would fill a block. */
+static int64_t merged_groups(const struct conv2d_sizes *z, int64_t v)
+{
+    const int64_t least = z->c_group < z->k_group ? z->c_group : z->k_group;
+    if (z->groups == 1 || least >= v) return 1;
+    return v % least == 0 && v / least <= MOST_MERGED && z->groups % (v / least) == 0 ? v / least : 0;
+}
+
+/* The channels from which on a group may begin: of half a block, and of one step of Winograd's products. */
+static int64_t half_block(int64_t v)
+{
+    return v > 8 ? v / 2 : 4;
+}
+
+const char *conv2d_groups_refusal(const struct problem *problem)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t v = problem->device->vector_width, half = half_block(v), merged = merged_groups(&z, v);
+    if (z.groups == 1) return NULL;
+    if (merged == 0) return "the groups are narrow and do not fill blocks of channels";
+    if (z.c_group * merged % half != 0 || z.k_group * merged % half != 0)
+        return "the groups do not begin at a block of channels or at half of one";
+    return NULL;
+}
+
+struct conv2d_groups conv2d_groups_of(const struct problem *problem, bool gradient)
+{
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const int64_t v = problem->device->vector_width, merged = merged_groups(&z, v);
+    const int64_t sources = gradient ? z.k_group : z.c_group, results = gradient ? z.c_group : z.k_group;
+    struct conv2d_groups groups = { .merged = merged > 0 ? merged : 1 };
+    groups.count = z.groups / groups.merged;
+    groups.sources = sources * groups.merged;
+    groups.results = results * groups.merged;
+    groups.source_blocks = divide_up(groups.sources, v);
+    groups.result_blocks = divide_up(groups.results, v);
+    groups.all_source_blocks = divide_up(gradient ? z.k : z.c, v);
+    groups.all_result_blocks = divide_up(gradient ? z.c : z.k, v);
+    groups.halves = groups.count > 1 && (groups.sources % v != 0 || groups.results % v != 0);
+    return groups;
+}
+
+const char *conv2d_halves_option(const struct conv2d_groups *groups)
+{
+    return groups && groups->halves ? "-DHALVES=1" : "";
+}
+
 const char *conv2d_cpu_cannot_fuse(const struct problem *problem)
 {
     const bool sigmoid = node_function(problem->node, FUSION_ACTIVATION).activation == ACTIVATION_SIGMOID;
@@ -80,7 +130,8 @@ void conv2d_cpu_layouts(const struct problem *problem, enum value_layout *inputs
 size_t conv2d_packing_bytes(const struct problem *problem, const struct conv2d_packing *packing)
 {
     size_t panel = (size_t)(packing->vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)packing->panels * panel * (size_t)(packing->padded * packing->taps + 1);
+    const int64_t groups = conv2d_groups_of(problem, false).count;
+    return (size_t)(groups * packing->panels) * panel * (size_t)(packing->padded * packing->taps + 1);
 }
 
 ARGUMENTS(pack, PACK_ARGUMENTS)
@@ -90,15 +141,19 @@ void conv2d_packing_emit(const struct problem *problem, const struct operands *o
     const struct conv2d_packing *packing, bool gradient)
 {
     struct conv2d_sizes z = conv2d_sizes_of(problem);
+    const struct conv2d_groups groups = conv2d_groups_of(problem, gradient);
     cl_mem bias = gradient ? NULL : operands->inputs[2];
     struct launch *launch = launch_add(list, "conv2d_pack_cpu", gradient ? "pack_gradient" : "pack_forward",
-        "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors, (int)packing->source_block, bias != NULL);
+        "-DNV=%d -DSV=%d -DHAS_BIAS=%d %s", (int)packing->vectors, (int)packing->source_block, bias != NULL,
+        conv2d_halves_option(&groups));
     ARGUMENTS_SET(launch, pack, .w = operands->inputs[1], .bias = conv2d_or(bias, operands->inputs[1]),
-        .packed = operands->prepared, .C = z.c, .K = z.k, .taps = packing->taps, .padded = packing->padded);
-    int64_t chunks = divide_up(gradient ? z.k : z.c, problem->device->vector_width);
-    launch_tasks(
-        launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels), 1);
-    launch_work(launch, 0, 8.0 * (double)(z.c * z.k * packing->taps));
+        .packed = operands->prepared, .C = gradient ? groups.results : groups.sources,
+        .K = gradient ? groups.sources : groups.results, .taps = packing->taps, .padded = packing->padded,
+        .merged = groups.merged);
+    int64_t chunks = divide_up(groups.sources, problem->device->vector_width);
+    launch_tasks(launch, (size_t)(gradient ? packing->panels : chunks), (size_t)(gradient ? chunks : packing->panels),
+        (size_t)groups.count);
+    launch_work(launch, 0, 8.0 * (double)(z.c_group * z.k * packing->taps));
     if (!packing->bf16) return;
     launch = launch_add(list, "conv2d_pack_cpu", "pair", "-DNV=%d -DSV=%d -DHAS_BIAS=%d", (int)packing->vectors,
         (int)packing->source_block, bias != NULL);
@@ -119,6 +174,13 @@ struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t by
 int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted)
 {
     int64_t most = 8 * (int64_t)problem->device->units;
+    return scratch->global && wanted > most ? most : wanted;
+}
+
+int64_t conv2d_scratch_group_tasks(
+    const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted, int64_t groups)
+{
+    const int64_t most = divide_up(8 * (int64_t)problem->device->units, groups);
     return scratch->global && wanted > most ? most : wanted;
 }
 

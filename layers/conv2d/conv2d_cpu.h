@@ -7,8 +7,9 @@
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c
  *   winograd_rows   up to 4 channels, 5 to 8 wide, stride 2: F(4, 4) along rows   conv2d_winograd_rows.c
- *   direct          any kernel, stride, padding and dilation, one group           conv2d_direct.c
+ *   direct          any kernel, stride, padding and dilation                      conv2d_direct.c
  *
+ * bf16, winograd and direct take several groups of channels, too; the groups that they refuse go to conv2d_grouped.c.
  * The order in a list: bf16_image, bf16, winograd, pointwise, depthwise, winograd_rows, direct; each refuses what is
  * not its own.
  */
@@ -58,6 +59,27 @@ struct conv2d_channels {
 };
 struct conv2d_channels conv2d_channels_of(const struct problem *problem, bool gradient);
 
+/* Groups of channels as the kernels of blocked images compute them: each is a convolution of its own over the blocks
+ * that hold its channels. It may begin or end in the middle of a block, and then its results are stored by halves.
+ * Narrow groups are merged until they fill a block: the weights between different ones are zeros. One group is all
+ * channels. */
+struct conv2d_groups {
+    int64_t count, merged;                /* groups; the problem's groups in each */
+    int64_t sources, results;             /* channels of a group; of a weight gradient, of x and of y */
+    int64_t source_blocks, result_blocks; /* that hold a group's channels */
+    int64_t all_source_blocks, all_result_blocks;
+    bool halves;
+};
+/* Why these kernels do not take the problem's groups. NULL: they do. */
+const char *conv2d_groups_refusal(const struct problem *problem);
+struct conv2d_groups conv2d_groups_of(const struct problem *problem, bool gradient);
+/* The kernels' option HALVES, where it is not 0. */
+const char *conv2d_halves_option(const struct conv2d_groups *groups);
+/* Arguments of kernels. */
+#define CONV2D_GROUPS_VALUES(g)                                                                                \
+    .group_sources = (g)->sources, .group_results = (g)->results, .all_source_blocks = (g)->all_source_blocks, \
+    .all_result_blocks = (g)->all_result_blocks
+
 /* Weights packed by layers/conv2d/conv2d_pack_cpu.cl. */
 struct conv2d_packing {
     int64_t vectors;      /* NV: blocks of output channels in a panel */
@@ -78,6 +100,9 @@ struct conv2d_scratch {
 struct conv2d_scratch conv2d_scratch_of(const struct problem *problem, size_t bytes);
 /* Tasks to launch for `wanted` of them, which loop over the rest; and workspace bytes of so many tasks. */
 int64_t conv2d_scratch_tasks(const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted);
+/* The same for each of `groups` groups. */
+int64_t conv2d_scratch_group_tasks(
+    const struct problem *problem, const struct conv2d_scratch *scratch, int64_t wanted, int64_t groups);
 size_t conv2d_scratch_workspace(const struct conv2d_scratch *scratch, int64_t tasks);
 /* The last two arguments of a kernel with scratch. */
 struct scratch_argument conv2d_scratch_argument(const struct conv2d_scratch *scratch, const struct operands *operands);

@@ -5,6 +5,7 @@
  *
  * Scratch: local memory, which on a CPU is one buffer for each thread and stays in that core's cache from one task to
  * the next. Where the device has too little of it (SCRATCH_GLOBAL 1), a slice of a global buffer for each task. */
+#include "arguments/conv2d_groups.h"
 #include "arguments/conv2d_same_layout.h"
 #include "channels.h"
 #include "derivative.h"
@@ -46,6 +47,62 @@
 #define STORE(p, v) STORE_AS(OUT0_TYPE, v, 0, p)
 #endif
 
+/* HALVES 1: a group of channels may begin or end in the middle of a block, and its neighbour stores the other half.
+ * `lanes` says which ones are its own. STORE_LANES stores results, STORE_OWN the i-th vector of floats after p. */
+#ifndef HALVES
+#define HALVES 0
+#endif
+enum lanes { ALL_LANES, LOWER_LANES, UPPER_LANES };
+#if HALVES
+#if V == 16
+typedef float8 half_vector;
+#else
+typedef float4 half_vector;
+#endif
+typedef half_vector half_unaligned __attribute__((aligned(4)));
+INLINE void store_lanes(global float *p, VF v, enum lanes lanes)
+{
+    if (lanes == ALL_LANES)
+        STORE(p, v);
+    else if (lanes == LOWER_LANES)
+        *(global half_unaligned *)p = v.lo;
+    else
+        *(global half_unaligned *)(p + V / 2) = v.hi;
+}
+INLINE void store_own(global float *p, VF v, enum lanes lanes)
+{
+    if (lanes != UPPER_LANES) *(global half_unaligned *)p = v.lo;
+    if (lanes != LOWER_LANES) *(global half_unaligned *)(p + V / 2) = v.hi;
+}
+#define STORE_LANES(p, v, lanes) store_lanes(p, v, lanes)
+#define STORE_OWN(v, i, p, lanes) store_own((p) + (size_t)(i) * V, v, lanes)
+#else
+#define STORE_LANES(p, v, lanes) STORE(p, v)
+#define STORE_OWN(v, i, p, lanes) VSTORE(v, i, p)
+#endif
+
+/* What a group with `channels` channels has of the blocks of a tensor, counted from the block where it begins. The last
+ * group also has the lanes past the last channel. */
+struct share {
+    int block, begin, end; /* its first block; its first lane, and the one after its last, counted from that block */
+};
+
+INLINE struct share share_of(int group, int groups, int channels)
+{
+    struct share share;
+    share.block = group * channels / V;
+    share.begin = HALVES ? group * channels % V : 0;
+    share.end = group + 1 < groups ? share.begin + channels : share.begin + (channels + V - 1) / V * V;
+    return share;
+}
+
+/* The lanes of block `block` of a share. */
+INLINE enum lanes lanes_of(struct share share, int block)
+{
+    if (!HALVES) return ALL_LANES;
+    return share.begin > block * V ? UPPER_LANES : share.end < (block + 1) * V ? LOWER_LANES : ALL_LANES;
+}
+
 #ifndef STATISTICS
 #define STATISTICS 0
 #endif
@@ -78,7 +135,8 @@
  *   tally_take(tile, v, add, at)             takes a result and gives what is to be stored, but for FINISH
  *   tally_prefetch(all, add, at)             what it will read there
  *   tally_join(all, tile)
- *   TALLY_STORE(all, part, blocks, block)
+ *   TALLY_STORE_LANES(all, part, blocks, block, lanes)
+ *   TALLY_STORE(all, part, blocks, block)    of all lanes
  *
  * STATISTICS 1: the task also gives count, mean and sum of squared deviations of what it stored for each channel, as
  * its part of [parts][3][blocks][V]. Sums are of differences from the first number, so that a large mean does not
@@ -93,6 +151,8 @@
 #define STATISTICS_PARAMETER
 #define STATISTICS_ARGUMENT
 #endif
+
+#define TALLY_STORE(m, part, blocks, block) TALLY_STORE_LANES(m, part, blocks, block, ALL_LANES)
 
 /* Returns a result as it is read again once it is stored. */
 INLINE VF as_stored(VF v)
@@ -144,13 +204,14 @@ INLINE void tally_join(struct tally *m, const struct tally *more)
     m->count += more->count;
 }
 
-#define TALLY_STORE(m, part, blocks, block) tally_store(m, statistics, part, blocks, block)
-INLINE void tally_store(const struct tally *m, global float *statistics, int part, int blocks, int block)
+#define TALLY_STORE_LANES(m, part, blocks, block, lanes) tally_store(m, statistics, part, blocks, block, lanes)
+INLINE void tally_store(
+    const struct tally *m, global float *statistics, int part, int blocks, int block, enum lanes lanes)
 {
     const VF count = (VF)((float)m->count), mean = m->sum / count;
-    VSTORE(count, (size_t)(part * 3) * blocks + block, statistics);
-    VSTORE(m->shift + mean, (size_t)(part * 3 + 1) * blocks + block, statistics);
-    VSTORE(m->squares - m->sum * mean, (size_t)(part * 3 + 2) * blocks + block, statistics);
+    STORE_OWN(count, (size_t)(part * 3) * blocks + block, statistics, lanes);
+    STORE_OWN(m->shift + mean, (size_t)(part * 3 + 1) * blocks + block, statistics, lanes);
+    STORE_OWN(m->squares - m->sum * mean, (size_t)(part * 3 + 2) * blocks + block, statistics, lanes);
 }
 #endif
 
@@ -161,7 +222,7 @@ INLINE void tally_store(const struct tally *m, global float *statistics, int par
  * addition comes before all that. */
 #if GATE
 #define TALLY_OF(block) tally_of(x, gamma, beta, mean, rstd, output, channels, block)
-#define TALLY_STORE(m, part, blocks, block) tally_store(m, statistics, part, blocks, block)
+#define TALLY_STORE_LANES(m, part, blocks, block, lanes) tally_store(m, statistics, part, blocks, block, lanes)
 struct tally {
     const global in2_t *x;
     const global in7_t *output;
@@ -233,18 +294,19 @@ INLINE void tally_join(struct tally *all, const struct tally *tile)
     all->products += tile->products;
 }
 
-INLINE void tally_store(const struct tally *gate, global float *statistics, int part, int blocks, int block)
+INLINE void tally_store(
+    const struct tally *gate, global float *statistics, int part, int blocks, int block, enum lanes lanes)
 {
 #if GATE < 3
-    VSTORE(gate->sum, (size_t)(part * 2) * blocks + block, statistics);
-    VSTORE(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics);
+    STORE_OWN(gate->sum, (size_t)(part * 2) * blocks + block, statistics, lanes);
+    STORE_OWN(gate->products, (size_t)(part * 2 + 1) * blocks + block, statistics, lanes);
 #endif
 }
 #endif
 
 #if !STATISTICS && !GATE
 #define TALLY_OF(block) ((struct tally) { 0 })
-#define TALLY_STORE(m, part, blocks, block)
+#define TALLY_STORE_LANES(m, part, blocks, block, lanes)
 struct tally {
     int none;
 };

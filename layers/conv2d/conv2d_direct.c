@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_direct_cpu.h"
 #include "layers/conv2d/arguments/conv2d_direct_weight_gradient_cpu.h"
+#include "layers/conv2d/arguments/conv2d_groups.h"
 #include "layers/conv2d/conv2d_cpu.h"
 #include "layers/epilogue.h"
 #include "runtime/gemm.h"
@@ -14,14 +15,15 @@ enum { CACHED_BYTES = 1 << 20, NEAR_BYTES = 80 << 10 };
 
 static const char *fits(const struct problem *problem)
 {
-    if (conv2d_sizes_of(problem).groups != 1) return "groups is not 1";
-    return conv2d_cpu_refusal(problem);
+    const char *refusal = conv2d_groups_refusal(problem);
+    return refusal ? refusal : conv2d_cpu_refusal(problem);
 }
 
 /* x is read plain where it has few channels. */
 static bool reads_image(const struct problem *problem)
 {
-    return !conv2d_is_data_gradient(problem) && conv2d_cpu_plain_image(conv2d_sizes_of(problem).c);
+    const struct conv2d_sizes z = conv2d_sizes_of(problem);
+    return !conv2d_is_data_gradient(problem) && z.groups == 1 && conv2d_cpu_plain_image(z.c);
 }
 
 static void layouts(const struct problem *problem, enum value_layout *inputs, enum value_layout *outputs)
@@ -108,7 +110,7 @@ static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, d
 /* product: the forward pass and the data gradient, which are one kernel. */
 struct direct {
     struct conv2d_sizes z;
-    struct conv2d_channels channels;
+    struct conv2d_groups channels;
     struct conv2d_packing packing;
     struct rows rows;
     int64_t pixel;                                /* XV */
@@ -178,15 +180,15 @@ static double task_cycles(const struct problem *problem, const struct direct *d,
  * many units a task takes all panels. With few, tasks share the panels, so that each weight is read once. */
 static void choose_tasks(const struct problem *problem, struct direct *d, double unit_bytes)
 {
-    int64_t compute_units = problem->device->units, panels = d->packing.panels;
+    int64_t compute_units = problem->device->units, panels = d->packing.panels, groups = d->channels.count;
     int64_t fitting = (int64_t)(CONV2D_SCRATCH_BYTES / unit_bytes), units_best = d->block_h, most = d->units;
     if (most > fitting) most = fitting > 0 ? fitting : 1;
     double best = 0;
     for (d->units_max = d->block_h; d->units_max < most + d->block_h; d->units_max += d->block_h) {
         int64_t chunks = divide_up(d->units, d->units_max);
-        if (best != 0 && (d->units_max > fitting || chunks * panels < 2 * compute_units)) break;
+        if (best != 0 && (d->units_max > fitting || groups * chunks * panels < 2 * compute_units)) break;
         for (int64_t ranges = 1; ranges <= panels; ranges++) {
-            int64_t panels_max = divide_up(panels, ranges), tasks = chunks * divide_up(panels, panels_max);
+            int64_t panels_max = divide_up(panels, ranges), tasks = groups * chunks * divide_up(panels, panels_max);
             double rounds = (double)divide_up(tasks, compute_units);
             double cost = rounds * task_cycles(problem, d, unit_bytes, panels_max);
             if (best != 0 && cost >= best) continue;
@@ -212,7 +214,7 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
     d->distance = d->depth * channel;
     bool whole = d->pixel == 1 || tiles == 1 || d->depth >= d->packing.padded;
     if (whole) {
-        d->depth = d->packing.padded;
+        d->depth = d->packing.padded + d->pixel; /* a group may begin within a block */
         d->shares = 1;
         d->distance = 16 * d->packing.vectors * v;
     }
@@ -223,31 +225,32 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
 static void design_product(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
-    struct direct d = { .z = conv2d_sizes_of(problem), .channels = conv2d_channels_of(problem, gradient) };
+    struct direct d = { .z = conv2d_sizes_of(problem), .channels = conv2d_groups_of(problem, gradient) };
     int64_t v = problem->device->vector_width;
     d.rows = gradient ? rows_gradient(&d.z) : rows_forward(&d.z);
     d.pixel = reads_image(problem) ? 1 : v;
     choose_registers(problem, &d);
-    int64_t source_blocks = d.pixel == 1 ? d.channels.sources : d.channels.source_blocks;
+    if (d.pixel == 1) d.channels.source_blocks = d.channels.all_source_blocks = d.channels.sources;
     d.packing.padded = d.channels.sources;
     d.packing.source_block = d.pixel;
     d.packing.taps = d.z.r * d.z.s;
     d.packing.panels = divide_up(d.channels.result_blocks, d.packing.vectors);
-    double column = (double)(source_blocks * d.pixel * d.rows.window) * sizeof(float);
+    double column = (double)(d.channels.source_blocks * d.pixel * d.rows.window) * sizeof(float);
     cut_rows(&d.rows, d.block_w, column * (double)d.block_h, CONV2D_SCRATCH_BYTES);
     d.units = d.z.n * d.rows.per_image * d.rows.segments;
     double unit_bytes = column * (double)packed_width(&d.rows);
     choose_tasks(problem, &d, unit_bytes);
     size_t sums = (size_t)choose_depth(problem, &d, gradient) * sizeof(float);
     d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max) + sums);
-    d.tasks = conv2d_scratch_tasks(problem, &d.scratch, d.chunks);
+    d.tasks = conv2d_scratch_group_tasks(problem, &d.scratch, d.chunks, d.channels.count);
     *(struct direct *)design = d;
 }
 
 static size_t product_workspace(const struct problem *problem)
 {
     const struct direct *d = problem->design;
-    return conv2d_scratch_workspace(&d->scratch, d->tasks * divide_up(d->packing.panels, d->panels_max));
+    return conv2d_scratch_workspace(
+        &d->scratch, d->channels.count * d->tasks * divide_up(d->packing.panels, d->panels_max));
 }
 
 static size_t product_prepared(const struct problem *problem)
@@ -275,29 +278,30 @@ static void emit_product(const struct problem *problem, const struct operands *o
     const struct direct *d = problem->design;
     const struct conv2d_sizes *z = &d->z;
     bool gradient = conv2d_is_data_gradient(problem);
-    double result_bytes = (double)(z->n * d->channels.results) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
+    double result_bytes =
+        (double)(z->n * d->channels.results * d->channels.count) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
     char epilogue[256], statistics[RESULT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
         "-DORIGIN_H=%d -DORIGIN_W=%d -DXV=%d -DMR=%d "
         "-DMW=%d "
-        "-DNV=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
+        "-DNV=%d -DPREFETCHES=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w, gradient,
         (int)d->rows.window, (int)(z->padding_h - d->rows.row_start * z->stride_h),
         (int)(z->padding_w - d->rows.column_start * z->stride_w), (int)d->pixel, (int)d->block_h, (int)d->block_w,
         (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
-        d->scratch.global, result_options(problem->node, statistics, sizeof statistics),
+        d->scratch.global, conv2d_halves_option(&d->channels),
+        result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue));
     ARGUMENTS_SET(launch, direct, .source = operands->inputs[0], .packed = operands->prepared,
         .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
-        .padded = d->packing.padded, .source_blocks = d->pixel == 1 ? d->channels.sources : d->channels.source_blocks,
-        .source_height = d->rows.height, .source_width = d->rows.width, .result_blocks = d->channels.result_blocks,
-        .result_height = gradient ? z->h : z->oh, .result_width = gradient ? z->w : z->ow, .units_all = d->units,
-        .units_max = d->units_max, .chunks = d->chunks, ROWS_VALUES(&d->rows), .panels = d->packing.panels,
-        .panels_max = d->panels_max, .depth = d->depth, .distance = d->distance, .shares = d->shares,
-        SCRATCH_VALUES(&d->scratch, operands));
+        .source_height = d->rows.height, .source_width = d->rows.width, .result_height = gradient ? z->h : z->oh,
+        .result_width = gradient ? z->w : z->ow, .units_all = d->units, .units_max = d->units_max, .chunks = d->chunks,
+        ROWS_VALUES(&d->rows), .panels_max = d->panels_max, .depth = d->depth, .distance = d->distance,
+        .shares = d->shares, CONV2D_GROUPS_VALUES(&d->channels), SCRATCH_VALUES(&d->scratch, operands));
     result_arguments(launch, problem, operands);
-    launch_tasks(launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), 1);
+    launch_tasks(
+        launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), (size_t)d->channels.count);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -305,9 +309,10 @@ static void emit_product(const struct problem *problem, const struct operands *o
 
 struct direct_weights {
     struct conv2d_sizes z;
+    struct conv2d_groups groups;
     struct rows rows;
     bool image;
-    int64_t c_blocks, k_blocks;                /* of V channels, in the tensors */
+    int64_t c_blocks, k_blocks;                /* of V channels, that hold those of a group */
     int64_t vectors, channels, taps_h, taps_w; /* registers: NV, CT, RT, ST */
     int64_t task_c, task_k;                    /* blocks of a task */
     int64_t units, units_split, units_max, splits;
@@ -352,6 +357,7 @@ static void choose_channels(const struct problem *problem, struct direct_weights
     d->channels = registers == 32 ? (d->vectors == 1 ? 16 : 8) : 4;
     if (d->vectors == 1 && v == 8) d->channels = 8;
     if (d->channels > v) d->channels = v;
+    if (d->groups.halves && d->channels > v / 2) d->channels = v / 2;
     int64_t most_c = 64 / v, most_k = 64 / v;
     while (most_c * most_k > 1 &&
         (double)(most_c * most_k) * (double)(v * v * d->z.r * d->z.s) * sizeof(float) > 0.6 * CONV2D_SCRATCH_BYTES) {
@@ -366,7 +372,8 @@ static void choose_channels(const struct problem *problem, struct direct_weights
 
 static void choose_splits(const struct problem *problem, struct direct_weights *d, double unit_bytes, double budget)
 {
-    int64_t blocks = d->image ? 1 : divide_up(d->c_blocks, d->task_c) * divide_up(d->k_blocks, d->task_k);
+    int64_t blocks =
+        d->image ? 1 : d->groups.count * divide_up(d->c_blocks, d->task_c) * divide_up(d->k_blocks, d->task_k);
     int64_t wanted = divide_up(conv2d_tasks_wanted(problem, conv2d_flops(problem)), blocks);
     const int64_t least = divide_up(d->units * d->rows.segment, CONV2D_LONGEST_PART);
     if (wanted < least) wanted = least;
@@ -380,11 +387,13 @@ static void choose_splits(const struct problem *problem, struct direct_weights *
 
 static void design_weight_gradient(const struct problem *problem, void *design)
 {
-    struct direct_weights d = { .z = conv2d_sizes_of(problem), .image = reads_image(problem) };
+    struct direct_weights d = {
+        .z = conv2d_sizes_of(problem), .groups = conv2d_groups_of(problem, false), .image = reads_image(problem)
+    };
     int64_t v = problem->device->vector_width, taps = d.z.r * d.z.s;
     d.rows = rows_forward(&d.z);
-    d.c_blocks = divide_up(d.z.c, v);
-    d.k_blocks = divide_up(d.z.k, v);
+    d.c_blocks = d.groups.source_blocks;
+    d.k_blocks = d.groups.result_blocks;
     double sums, source_column, gradient_column = 0;
     if (d.image) {
         choose_taps(problem, &d);
@@ -405,8 +414,8 @@ static void design_weight_gradient(const struct problem *problem, void *design)
     choose_splits(problem, &d, unit, budget);
     double slack = (double)(d.taps_w * d.z.dilation_w) * sizeof(float); /* taps that do not exist are read */
     d.scratch = conv2d_scratch_of(problem, (size_t)(sums + unit * (double)d.units_max + slack));
-    d.tasks = conv2d_scratch_tasks(
-        problem, &d.scratch, d.splits * divide_up(d.c_blocks, d.task_c) * divide_up(d.k_blocks, d.task_k));
+    d.tasks = conv2d_scratch_tasks(problem, &d.scratch,
+        d.groups.count * d.splits * divide_up(d.c_blocks, d.task_c) * divide_up(d.k_blocks, d.task_k));
     d.parts_offset = conv2d_scratch_workspace(&d.scratch, d.tasks) / sizeof(float);
     *(struct direct_weights *)design = d;
 }
@@ -427,15 +436,16 @@ static void emit_weight_gradient(
     struct launch *launch = launch_add(list, "conv2d_direct_weight_gradient_cpu",
         d->image ? "conv2d_direct_weight_gradient_image" : "conv2d_direct_weight_gradient",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DXV=%d -DCT=%d -DRT=%d -DST=%d "
-        "-DNV=%d -DSCRATCH_GLOBAL=%d",
+        "-DNV=%d -DSCRATCH_GLOBAL=%d %s",
         (int)z->r, (int)z->s, (int)z->stride_h, (int)z->stride_w, (int)z->dilation_h, (int)z->dilation_w,
         d->image ? 1 : problem->device->vector_width, (int)d->channels, (int)d->taps_h, (int)d->taps_w, (int)d->vectors,
-        d->scratch.global);
+        d->scratch.global, conv2d_halves_option(&d->groups));
     ARGUMENTS_SET(launch, direct_weights, .x = operands->inputs[0], .dy = operands->inputs[1],
-        .workspace = operands->workspace, .offset = (int64_t)d->parts_offset, .C = z->c, .CB = d->c_blocks,
+        .workspace = operands->workspace, .offset = (int64_t)d->parts_offset, .C = d->groups.sources, .CB = d->c_blocks,
         .KB = d->k_blocks, .height = z->h, .width_source = z->w, .units_all = d->units, .units_split = d->units_split,
         .units_max = d->units_max, ROWS_VALUES(&d->rows), .channel_blocks = d->task_c, .output_blocks = d->task_k,
-        .splits = d->splits, SCRATCH_VALUES(&d->scratch, operands));
+        .splits = d->splits, .groups = d->groups.count, .merged = d->groups.merged, CONV2D_GROUPS_VALUES(&d->groups),
+        SCRATCH_VALUES(&d->scratch, operands));
     launch_tasks(launch, (size_t)d->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     conv2d_parts_emit(problem, operands, list, d->splits, d->parts_offset);

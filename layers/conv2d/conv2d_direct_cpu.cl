@@ -1,4 +1,4 @@
-/* Direct convolution on a CPU-class device, any kernel, stride, padding and dilation, one group:
+/* Direct convolution on a CPU-class device, any kernel, stride, padding and dilation:
  *
  *   forward        y[n,k,oh,ow] = sum over c,r,s of x[n, c, oh*stride - padding + r*dilation, ...] w[k,c,r,s] + bias[k]
  *   data gradient  dx[n,c,h,w]  = sum over k,r,s of dy[n, k, (h + padding - r*dilation)/stride, ...] w[k,c,r,s]
@@ -17,7 +17,7 @@
  * registers: MR units x MW pixels x NV vectors. If there are many source channels, `depth` of them at a time are
  * multiplied for all pixels of a chunk: their weights stay near, while the next ones are prefetched evenly. The sums
  * so far wait after the chunk's sources. Taps that read rows above or below the image are left out where MR is 1.
- * Launched by conv2d_direct.c with (chunks, panel ranges) tasks.
+ * Launched by conv2d_direct.c with (chunks, panel ranges, groups) tasks; blocks and panels are those of one group.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, GRADIENT (0 forward, 1 data gradient), WINDOW, ORIGIN_H,
  * ORIGIN_W, XV, MR, MW, NV, PREFETCHES (vectors of weights, with each channel), STREAM, SCRATCH_GLOBAL, STATISTICS,
@@ -49,18 +49,21 @@
 #define FOR_TILE \
     UNROLL for (int i = 0; i < MR; i++) UNROLL for (int m = 0; m < MW; m++) UNROLL for (int k = 0; k < NV; k++)
 
+/* What is stored: of a group the blocks from own.block on, `blocks` of them, of a tensor with all_blocks. */
 struct plane {
-    int blocks, height, width;
+    int all_blocks, blocks, height, width;
+    struct share own;
 };
 
 /* Multiplies MR x MW pixels of one class: source rows at p[i], weights of channels `from` to `to` at w, sums in acc
- * (bias at first). The window begins at row y of the source, which has `height` rows. What lies `ahead` of the
+ * (bias at first). Channel 0 is lane `begin` of its block. The window begins at row y of the source, which has `height` rows. What lies `ahead` of the
  * weights in use is prefetched. */
 INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats, int block_floats,
-    const global float *restrict w, int from, int to, int y, int height, int ahead, int class_h, int class_w)
+    const global float *restrict w, int from, int to, int begin, int y, int height, int ahead, int class_h, int class_w)
 {
-    for (int c0 = from; c0 < to; c0 += XV) {
-        const int channels = min(XV, to - c0);
+    for (int c0 = from, channels; c0 < to; c0 += channels) {
+        const int lane = (c0 + begin) % XV;
+        channels = min(XV - lane, to - c0);
         /* The taps stay loops: unrolled, neighbouring taps would share pixels, and the compiler, keeping those in
          * registers, would spill the sums. */
         _Pragma("unroll 1") for (int r = 0; r < R; r++)
@@ -84,7 +87,7 @@ INLINE void multiply(VF acc[MR][MW][NV], SCRATCH const float **p, int row_floats
 #endif
                 const global float *u = w + ((size_t)(c0 - from) * R * S + (r * S + s) * channels) * NV * V;
                 SCRATCH const float *a[MR];
-                UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV;
+                UNROLL for (int i = 0; i < MR; i++) a[i] = p[i] + row * row_floats + column * XV + lane;
                 _Pragma("unroll 1") for (int c = 0; c < channels; c++, u += NV * V)
                 {
                     UNROLL for (int k = 0; k < PREFETCHES; k++) PREFETCH(u + ahead + k * V);
@@ -110,10 +113,11 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
     if (y >= out.height) return;
     UNROLL for (int k = 0; k < NV; k++)
     {
-        const int block = panel * NV + k;
-        if (block >= out.blocks) continue;
+        if (panel * NV + k >= out.blocks) continue;
+        const int block = out.own.block + panel * NV + k;
+        const enum lanes lanes = lanes_of(out.own, panel * NV + k);
         struct tally row = tally_tile(&all[k], acc[0][k]);
-        const size_t row_at = (((size_t)image * out.blocks + block) * out.height + y) * out.width;
+        const size_t row_at = (((size_t)image * out.all_blocks + block) * out.height + y) * out.width;
         VF results[MW];
         UNROLL for (int m = 0; m < MW; m++) results[m] = acc[m][k];
         LOOP for (int m = 0; m < MW; m++)
@@ -122,7 +126,7 @@ INLINE void put(VF acc[MW][NV], const global float *add, global float *result, s
             if (pixel_first + m < begin || column >= out.width) continue;
             const size_t at = (row_at + column) * V;
             const VF taken = tally_take(&row, results[m], add, at);
-            STORE(result + at, FINISH(taken, add, at));
+            STORE_LANES(result + at, FINISH(taken, add, at), lanes);
         }
         tally_join(&all[k], &row);
     }
@@ -136,7 +140,8 @@ INLINE void put_prefetch(const struct tally *all, const global float *add, struc
     if (y >= out.height) return;
     LOOP for (int k = 0; k < min(NV, out.blocks - panel * NV); k++)
     {
-        const size_t row_at = (((size_t)image * out.blocks + panel * NV + k) * out.height + y) * out.width;
+        const int block = out.own.block + panel * NV + k;
+        const size_t row_at = (((size_t)image * out.all_blocks + block) * out.height + y) * out.width;
         LOOP for (int m = 0; m < MW; m++)
             tally_prefetch(all, add, (row_at + (pixel_first + m) * CLASSES_W + class_w) * V);
     }
@@ -145,26 +150,34 @@ INLINE void put_prefetch(const struct tally *all, const global float *add, struc
 
 /* units_max: of a chunk; panels_max: of a task. depth: a multiple of XV, or all channels. distance: floats of weights
  * from those in use to those that are prefetched, by `shares` tiles in turn. */
-OUTLINE void conv2d_direct_body(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int range, int first_chunk, int step)
+OUTLINE void conv2d_direct_body(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER, int group, int groups, int range,
+    int first_chunk, int step)
 {
     SCRATCH float *s = scratch;
     const struct units u = { per_image, segments, segment, width };
-    const struct plane out = { result_blocks, result_height, result_width };
+    const int result_blocks = (group_results + V - 1) / V, panels = (result_blocks + NV - 1) / NV;
+    const struct share source_share = share_of(group, groups, group_sources);
+    const struct plane out = { all_result_blocks, result_blocks, result_height, result_width,
+        share_of(group, groups, group_results) };
+    const global float *bias = packed + (size_t)group * panels * NV * V;
+    const int begin = source_share.begin, padded = group_sources;
+    const int source_blocks = XV == 1 ? padded : (padded + V - 1) / V;
     const int panel_first = range * panels_max, panel_last = min(panel_first + panels_max, panels);
     const int row_floats = width_packed * XV, unit_floats = WINDOW * row_floats, block_floats = units_max * unit_floats;
     const int blocks = (segment + MW - 1) / MW, parts = CLASSES_H * CLASSES_W;
     SCRATCH float *sums = s + (size_t)source_blocks * block_floats;
     for (int chunk = first_chunk; chunk < chunks; chunk += step) {
         const int first = chunk * units_max, count = min(units_max, units_all - first);
-        pack_rows(source, (SCRATCH pixel *)s, source_blocks, 0, source_blocks, source_height, source_width, first,
+        pack_rows(source, (SCRATCH pixel *)s, all_source_blocks, source_share.block, source_blocks, source_height, source_width, first,
             first + count, units_max, u, row_start, column_start, width_packed);
         const int tiles = (count + MR - 1) / MR * blocks * parts;
         for (int panel = panel_first; panel < panel_last; panel++) {
-            const global float *w = packed + (size_t)panels * NV * V + (size_t)panel * padded * R * S * NV * V;
+            const global float *w = packed + (size_t)groups * panels * NV * V +
+                ((size_t)group * panels + panel) * padded * R * S * NV * V;
             struct tally all[NV];
-            TALLY_LOOP for (int k = 0; k < NV; k++) all[k] = TALLY_OF(panel * NV + k);
-            for (int from = 0; from < padded; from += depth) {
-                const int to = min(from + depth, padded);
+            TALLY_LOOP for (int k = 0; k < NV; k++) all[k] = TALLY_OF(out.own.block + panel * NV + k);
+            for (int from = 0, to; from < padded; from = to) {
+                to = min(from + depth - (from ? 0 : begin), padded); /* the last channel of a block */
                 for (int t = 0; t < tiles; t++) {
                     const int j = t / (blocks * parts) * MR, o = t / parts % blocks * MW, part = t % parts;
                     const int first_pixel = min(o, segment - MW); /* the last block of a row overlaps the one before */
@@ -184,13 +197,13 @@ OUTLINE void conv2d_direct_body(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER
                     SCRATCH float *kept = sums + (size_t)t * (MR * MW * NV * V);
                     VF acc[MR][MW][NV];
                     SCRATCH const float *p[MR];
-                    UNROLL for (int i = 0; i < MR; i++) p[i] = s + (size_t)(from / XV) * block_floats +
+                    UNROLL for (int i = 0; i < MR; i++) p[i] = s + (size_t)((from + begin) / XV) * block_floats +
                         min(j + i, count - 1) * unit_floats + first_pixel * STEP * XV;
                     if (from)
                         FOR_TILE acc[i][m][k] = SCRATCH_LOAD((i * MW + m) * NV + k, kept);
                     else
-                        FOR_TILE acc[i][m][k] = VLOAD(panel * NV + k, packed);
-                    multiply(acc, p, row_floats, block_floats, w, from, to, y, source_height, ahead, part / CLASSES_W,
+                        FOR_TILE acc[i][m][k] = VLOAD(panel * NV + k, bias);
+                    multiply(acc, p, row_floats, block_floats, w, from, to, begin, y, source_height, ahead, part / CLASSES_W,
                         part % CLASSES_W);
                     if (to < padded) {
                         FOR_TILE SCRATCH_STORE(acc[i][m][k], (i * MW + m) * NV + k, kept);
@@ -206,12 +219,14 @@ OUTLINE void conv2d_direct_body(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER
                 w += (size_t)(to - from) * R * S * NV * V;
             }
             UNROLL for (int k = 0; k < NV; k++) if (panel * NV + k < result_blocks)
-                TALLY_STORE(&all[k], chunk, result_blocks, panel * NV + k);
+                TALLY_STORE_LANES(&all[k], chunk, all_result_blocks, out.own.block + panel * NV + k,
+                    lanes_of(out.own, panel * NV + k));
         }
     }
 }
 
 kernel TASK void conv2d_direct(DIRECT_ARGUMENTS(PARAMETER) STATISTICS_PARAMETER)
 {
-    conv2d_direct_body(DIRECT_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(1), get_group_id(0), get_num_groups(0));
+    conv2d_direct_body(DIRECT_ARGUMENTS(NAME) STATISTICS_ARGUMENT, get_group_id(2), get_num_groups(2), get_group_id(1),
+        get_group_id(0), get_num_groups(0));
 }

@@ -1,4 +1,4 @@
-/* Weight gradient of a convolution on a CPU-class device, any kernel, stride, padding and dilation, one group:
+/* Weight gradient of a convolution on a CPU-class device, any kernel, stride, padding and dilation:
  *
  *   dw[k,c,r,s] = sum over n,oh,ow of dy[n,k,oh,ow] x[n, c, oh*stride - padding + r*dilation, ...]
  *
@@ -9,8 +9,8 @@
  *
  * A task sums a share of the units (rows of pixels, see conv2d_rows.h) for a block of channels; the sums stay in
  * scratch, and chains of up to CONV2D_CHAIN pixels are in registers for one tap, CT channels x NV vectors at a time (image:
- * RT x ST taps of one channel x NV vectors). Launched by conv2d_direct.c with channel blocks x output blocks x splits
- * tasks, or fewer, which loop.
+ * RT x ST taps of one channel x NV vectors). C, CB and KB are those of one group. Launched by conv2d_direct.c with
+ * channel blocks x output blocks x splits x groups tasks, or fewer, which loop.
  *
  * Macros: R, S, STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, XV, CT or RT and ST, NV, SCRATCH_GLOBAL. */
 #include "parameters.h"
@@ -26,16 +26,16 @@
 /* channel_blocks, output_blocks: of a task (the latter a multiple of NV). */
 
 #if XV == V
-/* d[block][unit][segment]: dy, zero for pixels that belong to the segment before. Blocks past the last repeat it; what
- * comes of them is dropped. */
+/* d[block][unit][segment]: dy, zero for pixels that belong to the segment before. Blocks past the `existing` ones repeat
+ * the last; what comes of them is dropped. */
 INLINE void pack_gradient_rows(const global float *restrict dy, SCRATCH pixel *restrict d, int blocks_all,
-    int block_first, int blocks, int first, int last, int units_max, struct units u)
+    int block_first, int existing, int blocks, int first, int last, int units_max, struct units u)
 {
     for (int b = 0; b < blocks; b++)
         for (int j = first; j < last; j++) {
             const struct unit unit = unit_at(j, u);
             const global pixel *from = (const global pixel *)dy +
-                (size_t)(unit.image * blocks_all + min(block_first + b, blocks_all - 1)) * (u.per_image / u.segments) *
+                (size_t)(unit.image * blocks_all + block_first + min(b, existing - 1)) * (u.per_image / u.segments) *
                     u.width +
                 unit.row * u.width + unit.from;
             SCRATCH pixel *to = d + (b * units_max + j - first) * u.segment;
@@ -87,6 +87,26 @@ INLINE void multiply(SCRATCH pixel *restrict m, int ld, SCRATCH const float *res
     end_chain(acc, m, ld, add);
 }
 
+/* Writes the sums of one block of outputs, of channels c_from .. c_end - 1 of those in m, the first of which is channel
+ * c0. of_c, of_k: channels of one of the problem's groups. */
+INLINE void put_part(SCRATCH const pixel *restrict m, int ld, int m_tap, global float *part, int c_from, int c_end, int c0,
+    int of_c, struct share own, int block, int of_k, int merged)
+{
+    for (int c = c_from; c < c_end; c++) {
+        if (merged == 1) {
+            for (int tap = 0; tap < R * S; tap++)
+                STORE_OWN(m[tap * m_tap + c * ld], (c0 + c) * R * S + tap, part, lanes_of(own, block));
+            continue;
+        }
+        /* the lanes that are of the same one of the problem's groups as this channel */
+        const int of = (c0 + c) / of_c, first = block * V - own.begin;
+        const int least = max(of * of_k - first, 0), end = min((of + 1) * of_k - first, V);
+        LOOP for (int tap = 0; tap < R * S; tap++)
+            LOOP for (int l = least; l < end; l++) part[((c0 + c) % of_c * R * S + tap) * V + l] =
+                ((SCRATCH const float *)(m + tap * m_tap + c * ld))[l];
+    }
+}
+
 OUTLINE void conv2d_direct_weight_gradient_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const struct units u = { per_image, segments, segment, width };
@@ -95,19 +115,25 @@ OUTLINE void conv2d_direct_weight_gradient_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMET
     SCRATCH pixel *d = s + channel_blocks * units_max * R * width_packed;
     SCRATCH pixel *m = d + output_blocks * units_max * segment; /* [R*S][channels][output_blocks] */
     const int ld = output_blocks, m_tap = channel_blocks * V * ld;
-    for (int task = first_task; task < c_tasks * k_tasks * splits; task += step) {
+    const int all_tasks = c_tasks * k_tasks * splits;
+    for (int all = first_task; all < all_tasks * groups; all += step) {
+        const int group = all / all_tasks, task = all - group * all_tasks;
+        const struct share from = share_of(group, groups, C), own = share_of(group, groups, group_results);
         const int cb = task % c_tasks * channel_blocks, kb = task / c_tasks % k_tasks * output_blocks;
         const int split = task / (c_tasks * k_tasks), begin = split * units_split,
                   end = min(begin + units_split, units_all);
-        const int cbs = min(channel_blocks, CB - cb), channels = min(cbs * V, C - cb * V);
+        /* channels lie at c_from .. c_end - 1 of these blocks */
+        const int cbs = min(channel_blocks, CB - cb), c_from = max(from.begin - cb * V, 0),
+                  c_end = min(cbs * V, from.begin + C - cb * V);
         for (int first = begin; first < end; first += units_max) {
             const int last = min(first + units_max, end);
-            pack_rows(x, s, CB, cb, cbs, height, width_source, first, last, units_max, u, row_start, column_start,
-                width_packed);
-            pack_gradient_rows(dy, d, KB, kb, output_blocks, first, last, units_max, u);
+            pack_rows(x, s, all_source_blocks, from.block + cb, cbs, height, width_source, first, last, units_max, u,
+                row_start, column_start, width_packed);
+            pack_gradient_rows(dy, d, all_result_blocks, own.block + kb, min(output_blocks, KB - kb), output_blocks,
+                first, last, units_max, u);
             for (int tap = 0; tap < R * S; tap++)
                 for (int k = 0; k < output_blocks; k += NV)
-                    for (int c = 0; c < channels; c += CT) {
+                    for (int c = c_from; c < c_end; c += CT) {
                         SCRATCH const pixel *a =
                             s + (c / V * units_max * R + tap / S) * width_packed + tap % S * DILATION_W;
                         multiply(m + tap * m_tap + c * ld + k, ld, (SCRATCH const float *)a + c % V,
@@ -115,11 +141,11 @@ OUTLINE void conv2d_direct_weight_gradient_body(DIRECT_WEIGHTS_ARGUMENTS(PARAMET
                             segment, first > begin);
                     }
         }
-        global pixel *part = (global pixel *)(workspace + offset) + (size_t)split * KB * C * R * S;
         for (int k = 0; k < min(output_blocks, KB - kb); k++)
-            for (int c = 0; c < channels; c++)
-                for (int tap = 0; tap < R * S; tap++)
-                    part[((size_t)(kb + k) * C + cb * V + c) * R * S + tap] = m[tap * m_tap + c * ld + k];
+            put_part(m + k, ld, m_tap,
+                workspace + offset +
+                    ((size_t)split * all_result_blocks + own.block + kb + k) * (C / merged) * R * S * V,
+                c_from, c_end, cb * V - from.begin, C / merged, own, kb + k, group_results / merged, merged);
     }
 }
 

@@ -1,5 +1,5 @@
-/* conv2d with several groups of channels, on CPU-class devices, plain layout: groups rarely fill the blocks of channels
- * that the other kernels work on, so vectors run along rows of pixels here. Any kernel, stride, padding and dilation.
+/* conv2d with several groups of channels, on CPU-class devices, plain layout: for groups that do not fill blocks of
+ * channels or halves of them, so vectors run along rows of pixels here. Any kernel, stride, padding and dilation.
  *
  *   image            forward:     y[n,k,p]  = bias[k] + sum c, tap  w[k,c,tap] x[n, c of k's group, q(p, tap)]
  *                    GRADIENT 1:  dx[n,c,q] = sum k of c's group, tap  w[k,c,tap] dy[n,k,p(q, tap)]

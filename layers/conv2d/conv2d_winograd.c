@@ -4,8 +4,10 @@
 #include "layers/conv2d/conv2d_winograd.h"
 
 #include "base/memory.h"
+#include "layers/conv2d/arguments/conv2d_groups.h"
 #include "layers/conv2d/arguments/conv2d_winograd_cpu.h"
 #include "layers/conv2d/arguments/conv2d_winograd_deep_cpu.h"
+#include "layers/conv2d/arguments/conv2d_winograd_prepare_cpu.h"
 #include "layers/epilogue.h"
 
 /* Scratch and tiles of a task, and the transformed weights that a core's cache holds. With a stride of 2 a tile has
@@ -25,7 +27,7 @@ static bool has_bias(const struct problem *problem)
 }
 
 struct design {
-    struct conv2d_channels channels;
+    struct conv2d_groups channels;
     struct winograd_tiles tiles;
     int64_t vectors, block; /* NV, MT */
     int64_t padded, panels, panels_max;
@@ -104,14 +106,17 @@ static double fused_cycles(
 static void design_fused(const struct problem *problem, struct design *p)
 {
     int64_t most = most_tiles(problem, p->vectors), units = problem->device->units, panels = p->panels;
+    const int64_t groups = p->channels.count;
     double best = 0;
     for (int64_t block = divide_up(most, 2); block <= most; block++)
         for (int64_t T = block; T <= FUSED_TILES && T < p->tiles.count + block; T += block) {
             int64_t chunks = divide_up(p->tiles.count, T);
-            if (best != 0 && (fused_bytes(problem, p, T) > fused_bytes_most(p) || chunks * p->panels < 2 * units))
+            if (best != 0 &&
+                (fused_bytes(problem, p, T) > fused_bytes_most(p) || groups * chunks * p->panels < 2 * units))
                 break;
             for (int64_t ranges = 1; ranges <= p->panels; ranges++) {
-                int64_t panels_max = divide_up(p->panels, ranges), tasks = chunks * divide_up(p->panels, panels_max);
+                int64_t panels_max = divide_up(p->panels, ranges);
+                int64_t tasks = groups * chunks * divide_up(p->panels, panels_max);
                 double cost = (double)divide_up(tasks, units) * fused_cycles(problem, p, block, T, panels_max);
                 if (best != 0 && cost >= best) continue;
                 best = cost;
@@ -123,7 +128,7 @@ static void design_fused(const struct problem *problem, struct design *p)
     p->tiles.chunks = divide_up(p->tiles.count, p->tiles.T);
     p->panels_max = panels;
     p->scratch = conv2d_scratch_of(problem, fused_bytes(problem, p, p->tiles.T));
-    p->tasks = conv2d_scratch_tasks(problem, &p->scratch, p->tiles.chunks);
+    p->tasks = conv2d_scratch_group_tasks(problem, &p->scratch, p->tiles.chunks, groups);
 }
 
 static void design_deep(const struct problem *problem, struct design *p, int64_t wanted)
@@ -147,11 +152,11 @@ static void design_deep(const struct problem *problem, struct design *p, int64_t
 static void design(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
-    struct design p = { .channels = conv2d_channels_of(problem, gradient),
+    struct design p = { .channels = conv2d_groups_of(problem, gradient),
         .tiles = winograd_tiles_of(problem, gradient) };
     p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
-    p.deep = is_deep(problem, &p);
+    p.deep = p.channels.count == 1 && is_deep(problem, &p);
     if (p.deep)
         design_deep(problem, &p, conv2d_tasks_wanted(problem, winograd_flops(problem)));
     else
@@ -163,7 +168,7 @@ static size_t product_workspace(const struct problem *problem)
 {
     const struct design *p = problem->design;
     if (p->deep) return (p->sources.from + p->sources.floats) * sizeof(float);
-    return conv2d_scratch_workspace(&p->scratch, p->tasks * divide_up(p->panels, p->panels_max));
+    return conv2d_scratch_workspace(&p->scratch, p->channels.count * p->tasks * divide_up(p->panels, p->panels_max));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -176,7 +181,8 @@ static size_t prepared(const struct problem *problem)
 {
     const struct design *p = problem->design;
     size_t panel = (size_t)(p->vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)p->panels * panel * (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
+    return (size_t)(p->channels.count * p->panels) * panel *
+        (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
 }
 
 /* Adds the launch of the products. Where it is not deep, the weights are already transformed and the bias is padded.
@@ -188,33 +194,36 @@ static struct launch *add_product(const struct problem *problem, const struct op
     double bytes = 4.0 * (double)(z.n * (z.c + z.k) * p->tiles.result_h * p->tiles.result_w);
     char epilogue[256], statistics[RESULT_OPTIONS];
     return launch_add(list, p->deep ? "conv2d_winograd_deep_cpu" : "conv2d_winograd_cpu", kernel,
-        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s",
+        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s %s",
         (int)p->tiles.taps, (int)p->tiles.stride, (p->deep || p->tiles.stride == 2) && conv2d_is_data_gradient(problem),
         (int)p->vectors, (int)p->block, UNROLL, conv2d_streams(problem, operands, bytes), p->scratch.global,
-        result_options(problem->node, statistics, sizeof statistics),
+        conv2d_halves_option(&p->channels), result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
+
+ARGUMENTS(kernels, WINOGRAD_KERNELS_ARGUMENTS)
 
 static void emit_prepare(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct design *p = problem->design;
     cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
     if (p->deep) {
-        struct launch *launch =
-            winograd_add_preparation(list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem));
+        struct launch *launch = winograd_add_preparation(
+            list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem), &p->channels);
         LAUNCH_BUFFERS(launch, bias, operands->prepared);
         LAUNCH_INTS(launch, p->channels.results, p->panels * p->vectors * problem->device->vector_width);
         launch_tasks(launch, 1, 1, 1);
         return;
     }
-    struct launch *launch = winograd_add_preparation(
-        list, &p->tiles, p->vectors, "winograd_weights", conv2d_is_data_gradient(problem), has_bias(problem));
-    LAUNCH_BUFFERS(launch, operands->inputs[1], bias, operands->prepared);
-    LAUNCH_INTS(launch, p->channels.sources, p->channels.results, p->padded);
-    launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->panels, 1);
+    struct launch *launch = winograd_add_preparation(list, &p->tiles, p->vectors, "winograd_weights",
+        conv2d_is_data_gradient(problem), has_bias(problem), &p->channels);
+    ARGUMENTS_SET(launch, kernels, .w = operands->inputs[1], .bias = bias, .prepared = operands->prepared,
+        .sources = p->channels.sources, .results = p->channels.results, .padded = p->padded,
+        .merged = p->channels.merged);
+    launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->panels, (size_t)p->channels.count);
     launch_work(launch, 0,
         4.0 * (double)(p->tiles.taps * p->tiles.taps + p->tiles.kernel_numbers) *
-            (double)(p->channels.sources * p->channels.results));
+            (double)(p->channels.count * p->channels.sources * p->channels.results));
 }
 
 ARGUMENTS(winograd, WINOGRAD_ARGUMENTS)
@@ -227,9 +236,9 @@ static void emit_fused(
         .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
         .source_blocks = p->channels.source_blocks, .padded = p->padded, .result_blocks = p->channels.result_blocks,
         WINOGRAD_TILES_VALUES(&p->tiles), .chunks = p->tiles.chunks, .panels = p->panels, .panels_max = p->panels_max,
-        SCRATCH_VALUES(&p->scratch, operands));
+        CONV2D_GROUPS_VALUES(&p->channels), SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
-    launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), 1);
+    launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), (size_t)p->channels.count);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 

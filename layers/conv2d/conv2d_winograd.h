@@ -26,9 +26,10 @@ struct winograd_tiles winograd_tiles_of(const struct problem *problem, bool grad
 /* FLOPs of the products; conv2d_flops() counts those of the direct sum. */
 double winograd_flops(const struct problem *problem);
 
-/* Adds a launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`: where the kernel looks at them, else false. */
+/* Adds a launch of conv2d_winograd_prepare_cpu.cl. `gradient`, `bias`, `groups`: where the kernel looks at them, else
+ * false and NULL. */
 struct launch *winograd_add_preparation(struct launch_list *list, const struct winograd_tiles *tiles, int64_t vectors,
-    const char *kernel, bool gradient, bool bias);
+    const char *kernel, bool gradient, bool bias, const struct conv2d_groups *groups);
 /* Arguments of kernels that go over tiles. */
 #define WINOGRAD_TILES_VALUES(p)                                                                                     \
     .source_height = (p)->source_h, .source_width = (p)->source_w, .result_height = (p)->result_h,                   \
@@ -46,6 +47,7 @@ void winograd_emit_sources(const struct operands *operands, struct launch_list *
 /* The weight gradient, of which this is the design. */
 struct winograd_weights {
     struct conv2d_sizes z;
+    struct conv2d_groups groups;
     struct winograd_tiles tiles;
     int64_t tiles_split, splits;
     int64_t vectors, channels;       /* NV, CT */

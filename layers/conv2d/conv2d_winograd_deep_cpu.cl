@@ -36,7 +36,7 @@ OUTLINE void winograd_deep_body(WINOGRAD_DEEP_ARGUMENTS(PARAMETER) STATISTICS_PA
             for (int k = 0; k < NV; k++)
                 for (int c = 0; c < channels; c += V) {
                     VF kernels[TAPS * V];
-                    load_kernels(w, sources, results, min(panel * NV + k, result_blocks - 1), c0 + c, kernels);
+                    load_kernels(w, sources, results, min(panel * NV + k, result_blocks - 1), 0, c0 + c, kernels);
                     for (int d = 0; d < min(V, channels - c); d++)
                         weight_tile(kernels + d * TAPS, u + (c + d) * NV + k, u_step);
                 }
@@ -44,10 +44,10 @@ OUTLINE void winograd_deep_body(WINOGRAD_DEEP_ARGUMENTS(PARAMETER) STATISTICS_PA
             for (int k = 0; k < KERNEL_NUMBERS; k++)
                 EACH_NUMBER(i, k) for (int t = 0; t < last - first; t += MT)
                     tile_product(
-                        v + i * blocks * (T + 1) + t, T + 1, u + k * u_step, channels, m + i * m_step + t, T, c0 > 0);
+                        v + i * blocks * (T + 1) + t, T + 1, 0, u + k * u_step, channels, m + i * m_step + t, T, c0 > 0);
         }
-        output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, first, last, g,
-            chunk STATISTICS_ARGUMENT);
+        output_panel(m, m_step, T, prepared, add, result, panel, result_blocks, result_blocks,
+            share_of(0, 1, results), first, last, g, chunk STATISTICS_ARGUMENT);
     }
 }
 

@@ -125,6 +125,7 @@ static const char *fits(const struct problem *problem, int64_t m)
     if (z.stride_h != 1 || z.stride_w != 1) return "stride is not 1";
     const char *refusal = conv2d_winograd_refusal(problem);
     if (refusal) return refusal;
+    if (z.groups != 1) return "groups is not 1";
     if (z.c < FOUR || z.k < FOUR) return "there are fewer than 4 channels: it would multiply mostly zeros";
     if (z.h > most / z.w || z.oh > most / z.ow) return "an image has more pixels than 32 bits can count";
     if (z.n > most / ((z.h + 3) * (z.w + 3)) || z.n > most / (z.oh * z.ow))

@@ -35,7 +35,7 @@ const char *conv2d_winograd_refusal(const struct problem *problem)
     if (problem->exact) return "it rounds about ten times more than a plain sum, which --exact forbids";
     if (z.dilation_h != 1 || z.dilation_w != 1) return "dilation is not 1";
     if (z.padding_h >= z.r || z.padding_w >= z.r) return "padding is not smaller than the kernel";
-    return z.groups != 1 ? "groups is not 1" : NULL;
+    return NULL;
 }
 
 const char *winograd_fits(const struct problem *problem)
@@ -47,12 +47,19 @@ const char *winograd_fits(const struct problem *problem)
     if (z.stride_h != z.stride_w || z.stride_h > 2) return "stride is neither 1 nor 2";
     if (z.stride_h == 2 && (z.r != 3 || z.padding_h != 1 || z.padding_w != 1))
         return "stride is 2, but the kernel is not 3x3 with padding 1";
-    if (z.c < 16 || z.k < 16) return "there are fewer than 16 channels: its transforms would cost more than they save";
+    refusal = conv2d_groups_refusal(problem);
+    if (refusal) return refusal;
+    const struct conv2d_groups groups = conv2d_groups_of(problem, false);
+    if (groups.sources < 16 || groups.results < 16)
+        return "there are fewer than 16 channels: its transforms would cost more than they save";
     int64_t rows = divide_up(z.oh, TILE), columns = divide_up(z.ow, TILE), numbers = numbers_of(&z);
     int64_t kernel_numbers = kernel_numbers_of(&z);
     if (rows * TILE * columns * TILE > 3 * z.oh * z.ow)
         return "the output is so small that most of its tiles would be empty";
-    if ((double)kernel_numbers * (double)z.c * (double)z.k * sizeof(float) > WINOGRAD_KEPT_BYTES &&
+    const double weights =
+        (double)kernel_numbers * (double)groups.sources * (double)groups.results * (double)sizeof(float);
+    if (groups.count > 1 && weights > WINOGRAD_KEPT_BYTES) return "the groups are too wide for the kernels of several";
+    if (weights * (double)groups.count > WINOGRAD_KEPT_BYTES &&
         (double)(numbers * z.n * rows * columns) + TRANSFORM_PRODUCTS >
             (double)(z.r * z.s) * (double)(z.n * z.oh * z.ow))
         return "there are so few tiles that transforming the weights would cost more than it saves";
@@ -79,11 +86,11 @@ struct winograd_tiles winograd_tiles_of(const struct problem *problem, bool grad
 }
 
 struct launch *winograd_add_preparation(struct launch_list *list, const struct winograd_tiles *tiles, int64_t vectors,
-    const char *kernel, bool gradient, bool bias)
+    const char *kernel, bool gradient, bool bias, const struct conv2d_groups *groups)
 {
     return launch_add(list, "conv2d_winograd_prepare_cpu", kernel,
-        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DHAS_BIAS=%d", (int)tiles->taps, (int)tiles->stride, gradient,
-        (int)vectors, bias);
+        "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DHAS_BIAS=%d %s", (int)tiles->taps, (int)tiles->stride, gradient,
+        (int)vectors, bias, conv2d_halves_option(groups));
 }
 
 ARGUMENTS(input, WINOGRAD_INPUT_ARGUMENTS)
@@ -91,7 +98,8 @@ ARGUMENTS(input, WINOGRAD_INPUT_ARGUMENTS)
 void winograd_emit_sources(const struct operands *operands, struct launch_list *list,
     const struct winograd_tiles *tiles, int64_t vectors, const struct winograd_sources *sources)
 {
-    struct launch *launch = winograd_add_preparation(list, tiles, vectors, "winograd_input", tiles->side > TILE, false);
+    struct launch *launch =
+        winograd_add_preparation(list, tiles, vectors, "winograd_input", tiles->side > TILE, false, NULL);
     ARGUMENTS_SET(launch, input, .source = operands->inputs[0], .workspace = operands->workspace,
         .offset = (int64_t)sources->from, .source_blocks = sources->blocks, WINOGRAD_TILES_VALUES(tiles),
         .slice = sources->slice);

@@ -2,6 +2,7 @@
  * layers/conv2d/conv2d_winograd_weight_gradient_cpu.cl, conv2d_winograd_weight_gradient_deep_cpu.cl (with many
  * channels). */
 #include "base/memory.h"
+#include "layers/conv2d/arguments/conv2d_groups.h"
 #include "layers/conv2d/arguments/conv2d_winograd_weight_gradient_cpu.h"
 #include "layers/conv2d/arguments/conv2d_winograd_weight_gradient_deep_cpu.h"
 #include "layers/conv2d/conv2d_winograd.h"
@@ -25,9 +26,9 @@ static size_t weights_scratch(const struct problem *problem, const struct winogr
  * writes all sums. */
 static void choose_block(const struct problem *problem, struct winograd_weights *p)
 {
-    int64_t v = problem->device->vector_width, c_blocks = divide_up(p->z.c, v), k_blocks = divide_up(p->z.k, v);
+    int64_t v = problem->device->vector_width, c_blocks = p->groups.source_blocks, k_blocks = p->groups.result_blocks;
     p->vectors = k_blocks == 1 ? 1 : k_blocks % 3 == 0 && k_blocks % 2 ? 3 : 2;
-    p->channels = v == 16 ? (p->vectors == 1 ? 16 : 8) : 4;
+    p->channels = v == 16 ? (p->vectors == 1 && !p->groups.halves ? 16 : 8) : 4;
     p->tiles.T = 20 * 36 / p->tiles.numbers / 4 * 4;
     for (int64_t side = 64; side >= v; side /= 2) {
         int64_t most = side / v;
@@ -66,11 +67,14 @@ static void plan_weight_gradient_deep(const struct problem *problem, struct wino
 
 static struct winograd_weights weight_gradient_of(const struct problem *problem)
 {
-    struct winograd_weights p = { .z = conv2d_sizes_of(problem), .tiles = winograd_tiles_of(problem, false) };
+    struct winograd_weights p = { .z = conv2d_sizes_of(problem),
+        .groups = conv2d_groups_of(problem, false),
+        .tiles = winograd_tiles_of(problem, false) };
     choose_block(problem, &p);
-    plan_weight_gradient_deep(problem, &p);
+    if (p.groups.count == 1) plan_weight_gradient_deep(problem, &p);
     if (p.deep) return p;
-    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, winograd_flops(problem)), p.c_tasks * p.k_tasks);
+    const int64_t blocks = p.c_tasks * p.k_tasks * p.groups.count;
+    int64_t wanted = divide_up(conv2d_tasks_wanted(problem, winograd_flops(problem)), blocks);
     int64_t most = p.tiles.count / (4 * p.tiles.T);
     p.splits = wanted < most ? wanted : most;
     const int64_t least = divide_up(p.tiles.count, p.tiles.T * CONV2D_CHAINS);
@@ -78,7 +82,7 @@ static struct winograd_weights weight_gradient_of(const struct problem *problem)
     p.tiles_split = divide_up(p.tiles.count, p.splits);
     p.splits = divide_up(p.tiles.count, p.tiles_split);
     p.scratch = conv2d_scratch_of(problem, weights_scratch(problem, &p));
-    p.tasks = conv2d_scratch_tasks(problem, &p.scratch, p.c_tasks * p.k_tasks * p.splits);
+    p.tasks = conv2d_scratch_tasks(problem, &p.scratch, blocks * p.splits);
     p.parts_from = conv2d_scratch_workspace(&p.scratch, p.tasks) / sizeof(float);
     return p;
 }
@@ -99,9 +103,9 @@ static struct launch *add_weights(const struct problem *problem, struct launch_l
     const struct winograd_weights *p, const char *text, const char *kernel)
 {
     char epilogue[256];
-    return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s", (int)p->z.r,
+    return launch_add(list, text, kernel, "-DR=%d -DSTRIDE=%d -DNV=%d -DCT=%d -DSCRATCH_GLOBAL=%d %s %s", (int)p->z.r,
         (int)p->z.stride_h, (int)p->vectors, (int)p->channels, !p->deep && p->scratch.global,
-        epilogue_options(problem->node, epilogue, sizeof epilogue));
+        conv2d_halves_option(&p->groups), epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
 ARGUMENTS(gradients, WINOGRAD_GRADIENTS_ARGUMENTS)
@@ -156,9 +160,10 @@ void winograd_emit_weight_gradient(
         add_weights(problem, list, p, "conv2d_winograd_weight_gradient_cpu", "winograd_weight_gradient");
     ARGUMENTS_SET(launch, weights, .x = operands->inputs[0], .dy = operands->inputs[1],
         .workspace = conv2d_or(operands->workspace, operands->outputs[0]), .offset = (int64_t)p->parts_from,
-        .add = conv2d_or(operands->add, operands->outputs[0]), .dw = operands->outputs[0], .C = p->z.c, .K = p->z.k,
+        .add = conv2d_or(operands->add, operands->outputs[0]), .dw = operands->outputs[0], .groups = p->groups.count,
         WINOGRAD_TILES_VALUES(&p->tiles), .tiles_split = p->tiles_split, .channel_blocks = p->task_c,
-        .output_blocks = p->task_k, .splits = p->splits, SCRATCH_VALUES(&p->scratch, operands));
+        .output_blocks = p->task_k, .splits = p->splits, .merged = p->groups.merged, CONV2D_GROUPS_VALUES(&p->groups),
+        SCRATCH_VALUES(&p->scratch, operands));
     launch_tasks(launch, (size_t)p->tasks, 1, 1);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
     if (p->splits > 1) conv2d_parts_emit(problem, operands, list, p->splits, p->parts_from);

@@ -61,8 +61,10 @@ OUTLINE void results_body(const global float *restrict workspace, long m_at, con
 {
     const int channels = (C + V - 1) / V * V, last = min((panel + 1) * NV, (K + V - 1) / V);
     const global vec *m = (const global vec *)(workspace + m_at) + (panel * channels + c * V) * NV;
+    const struct kernels_out out = { .add = add, .dw = dw, .parts = dw, .splits = 1, .C = C };
     for (int k = panel * NV; k < last; k++)
-        finish_block(m + k % NV, panels * channels * NV + 1, add, dw, 0, 0, 1, k, c * V, C, K);
+        finish_block(m + k % NV, panels * channels * NV + 1, out, c * V, min(V, C - c * V), share_of(0, 1, K), k, 0, K,
+            1);
 }
 
 kernel TASK void winograd_weight_results(WINOGRAD_RESULTS_ARGUMENTS(PARAMETER))

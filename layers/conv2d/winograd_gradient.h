@@ -80,9 +80,10 @@ INLINE void kernel_gradient(const PRODUCTS vec *restrict p, int step, VF *g)
     }
 }
 
-/* V output channels x `length` numbers (TAPS of each channel), plain: at dw, rows `row` floats apart. */
+/* `length` numbers (TAPS of each channel) of the lanes from `least` on, `rows` of them at most, plain: at dw, rows `row`
+ * floats apart, the first of lane `least`. */
 INLINE void write_plain(
-    const VF *g, int length, const global float *add, global float *dw, size_t at, size_t row, int rows)
+    const VF *g, int length, const global float *add, global float *dw, size_t at, size_t row, int least, int rows)
 {
     int e = 0;
     LOOP for (; e + V <= length; e += V)
@@ -90,21 +91,49 @@ INLINE void write_plain(
         VF r[V];
         LOOP for (int i = 0; i < V; i++) r[i] = g[e + i];
         transpose(r);
-        LOOP for (int l = 0; l < rows; l++) VSTORE(FINISH(r[l], add, at + l * row + e), 0, dw + at + l * row + e);
+        LOOP for (int l = 0; l < rows; l++)
+            VSTORE(FINISH(r[least + l], add, at + l * row + e), 0, dw + at + l * row + e);
     }
     LOOP for (; e < length; e++) LOOP for (int l = 0; l < rows; l++) dw[at + l * row + e] =
-        ((const float *)(g + e))[l] + (ADD ? add[at + l * row + e] : 0.0f);
+        ((const float *)(g + e))[least + l] + (ADD ? add[at + l * row + e] : 0.0f);
 }
 
-/* The gradients of a block of V channels' kernels for output block k, plain, or as part `split` of the workspace. */
-INLINE void finish_block(const PRODUCTS vec *restrict m, int step, const global float *add, global float *dw,
-    global vec *parts, int split, int splits, int k, int c, int C, int K)
+/* Where the gradients of kernels go: plain, or as part `split` of the workspace. */
+struct kernels_out {
+    const global float *add;
+    global float *dw, *parts;
+    int split, splits;
+    int blocks; /* of all output channels */
+    int C;      /* input channels of one of the problem's groups */
+};
+
+/* The gradients of `here` channels' kernels, from channel c of a group on, for output block `block` of those of the
+ * group, `own`, whose K channels are `merged` of the problem's groups. */
+INLINE void finish_block(const PRODUCTS vec *restrict m, int step, struct kernels_out out, int c, int here, struct share own,
+    int block, int group, int K, int merged)
 {
-    const int here = min(V, C - c), KB = (K + V - 1) / V;
     VF w[TAPS * V];
     LOOP for (int i = 0; i < here; i++) kernel_gradient(m + i * NV, step, w + TAPS * i);
-    if (splits == 1)
-        write_plain(w, TAPS * here, add, dw, ((size_t)k * V * C + c) * TAPS, (size_t)C * TAPS, min(V, K - k * V));
+    const int first = block * V - own.begin, least = max(-first, 0), end = min(V, K - first); /* first: of lane 0 */
+    const size_t row = (size_t)out.C * TAPS, k = (size_t)group * K + first + least;
+    global float *part = out.parts + ((size_t)out.split * out.blocks + own.block + block) * row * V;
+    if (merged > 1)
+        LOOP for (int i = 0; i < here; i++)
+        { /* of the lanes that are of the same one of the problem's groups as this channel */
+            const int each = K / merged, of = (c + i) / out.C, channel = (c + i) % out.C;
+            const int from = max(of * each - first, least), to = min((of + 1) * each - first, end);
+            if (from >= to) continue;
+            if (out.splits == 1)
+                write_plain(w + TAPS * i, TAPS, out.add, out.dw, (k + from - least) * row + channel * TAPS, row, from,
+                    to - from);
+            else
+                LOOP for (int t = 0; t < TAPS; t++)
+                    LOOP for (int l = from; l < to; l++) part[(channel * TAPS + t) * V + l] =
+                        ((const float *)(w + TAPS * i + t))[l];
+        }
+    else if (out.splits == 1)
+        write_plain(w, TAPS * here, out.add, out.dw, k * row + (size_t)c * TAPS, row, least, end - least);
     else
-        LOOP for (int i = 0; i < TAPS * here; i++) parts[(((size_t)split * KB + k) * C + c) * TAPS + i] = w[i];
+        LOOP for (int i = 0; i < TAPS * here; i++)
+            STORE_OWN(w[i], (size_t)c * TAPS + i, part, lanes_of(own, block));
 }

@@ -4,19 +4,19 @@
  * vectors), KU (source channels unrolled), PREFETCH_NEXT (1: tiles of the next matrix), WEIGHTS_AHEAD (vectors of
  * prefetch of the weights; 0: none). */
 /* m[NV, `apart` vectors apart][MT tiles] = (or +=) v[MT tiles][channels] u[channels][NV]; v advances by v_block vectors
- * from one block of V channels to the next. */
-INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS vec *restrict u, int channels,
-    SCRATCH vec *restrict m, int apart, bool add)
+ * from one block of V channels to the next. The channels begin at lane `begin` of the first one. */
+INLINE void tile_product(const TILES vec *restrict v, int v_block, int begin, const WEIGHTS vec *restrict u,
+    int channels, SCRATCH vec *restrict m, int apart, bool add)
 {
     VF acc[MT][NV];
     UNROLL for (int i = 0; i < MT; i++) UNROLL for (int k = 0; k < NV; k++) acc[i][k] =
         add ? m[k * apart + i] : (VF)(0.0f);
-    for (int left = channels; left > 0; left -= V) {
+    for (int left = channels, lane = begin, here; left > 0; left -= here, lane = 0) {
 #if PREFETCH_NEXT
         UNROLL for (int i = 0; i < MT; i++) PREFETCH(v + (channels + V - 1) / V * v_block + i);
 #endif
-        const TILES float *a = (const TILES float *)v;
-        const int here = min(V, left);
+        const TILES float *a = (const TILES float *)v + lane;
+        here = min(V - lane, left);
         _Pragma("unroll 1") for (int c = 0; c < here; c += KU)
         {
             UNROLL for (int d = 0; d < KU; d++)
@@ -45,7 +45,7 @@ INLINE void tile_product(const TILES vec *restrict v, int v_block, const WEIGHTS
 /* NUMBERS vectors `step` apart into the RESULTS x RESULTS results at (y, x); pixels outside the plane are dropped.
  * `at`: the plane's first float in add and result. */
 INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const global float *add, global float *result,
-    size_t at, struct tiling g, struct tile tile, struct tally *tally)
+    size_t at, enum lanes lanes, struct tiling g, struct tile tile, struct tally *tally)
 {
     VF t[POINTS][RESULTS];
     LOOP for (int j = 0; j < POINTS; j++)
@@ -84,7 +84,7 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
 #elif GATE
             y[j] = tally_take(&columns_of[j], y[j], add, at + j * V);
 #endif
-            STORE(result + at + j * V, FINISH(y[j], add, at + j * V));
+            STORE_LANES(result + at + j * V, FINISH(y[j], add, at + j * V), lanes);
         }
     }
 #if STATISTICS
@@ -102,21 +102,23 @@ INLINE void output_tile(const SCRATCH vec *restrict m, int step, VF bias, const 
 #endif
 }
 
-/* The results of panel `panel` in tiles first .. last-1, whose products m are; with the statistics of part `part`. */
-INLINE void output_panel(const SCRATCH vec *restrict m, int step, int T, const global float *restrict prepared,
-    const global float *add, global float *result, int panel, int result_blocks, int first, int last, struct tiling g,
-    int part STATISTICS_PARAMETER)
+/* The results of panel `panel` of a group in tiles first .. last-1, whose products m are; with the statistics of part
+ * `part`. `own`: the group's share of the result's blocks. */
+INLINE void output_panel(const SCRATCH vec *restrict m, int step, int T, const global float *restrict bias,
+    const global float *add, global float *result, int panel, int group_blocks, int result_blocks, struct share own,
+    int first, int last, struct tiling g, int part STATISTICS_PARAMETER)
 {
     for (int k = 0; k < NV; k++) {
         const int block = panel * NV + k;
-        if (block >= result_blocks) break;
-        const VF bias = VLOAD(block, prepared);
-        struct tally tally = TALLY_OF(block);
+        if (block >= group_blocks) break;
+        const enum lanes lanes = lanes_of(own, block);
+        struct tally tally = TALLY_OF(own.block + block);
         for (int t = first; t < last; t++) {
             const struct tile tile = tile_at(t, g);
-            const size_t at = (size_t)(tile.image * result_blocks + block) * g.result_height * g.result_width * V;
-            output_tile(m + k * T + (t - first), step, bias, add, result, at, g, tile, &tally);
+            const size_t at =
+                (size_t)(tile.image * result_blocks + own.block + block) * g.result_height * g.result_width * V;
+            output_tile(m + k * T + (t - first), step, VLOAD(block, bias), add, result, at, lanes, g, tile, &tally);
         }
-        TALLY_STORE(&tally, part, result_blocks, block);
+        TALLY_STORE_LANES(&tally, part, result_blocks, own.block + block, lanes);
     }
 }
