@@ -15,6 +15,8 @@ struct rewriting {
     /* Sets problem->design to the implementation's design, if it has one. False: no memory (the graph's status). */
     bool (*design)(
         const struct rewriting *rewriting, const struct implementation *implementation, struct problem *problem);
+    /* Whether the plan will append the gradient of this value of the forward graph. */
+    bool (*needs_gradient)(const struct rewriting *rewriting, int value);
 };
 
 /* A node of `operation`, and the node that makes one of its inputs. */
@@ -29,8 +31,9 @@ struct pattern {
     bool (*apply)(const struct rewriting *rewriting, size_t n, int producer);
 };
 
-/* layers/patterns.c: in the order in which they are tried; ends with NULL. */
-extern const struct pattern *const patterns[];
+/* layers/patterns.c: in the order in which they are tried; ends with NULL. Forward patterns are tried before gradients
+ * are appended: the gradient of several nodes then is that of one. */
+extern const struct pattern *const patterns[], *const forward_patterns[];
 
 /* Whether node n matches the pattern; sets *producer. */
 bool pattern_matches(const struct pattern *pattern, const struct graph *graph, size_t n, int *producer);

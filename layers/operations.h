@@ -60,6 +60,8 @@
     X(layer_norm_gradient)       \
     X(recurrent)                 \
     X(recurrent_gradient)        \
+    X(attention)                 \
+    X(attention_gradient)        \
     X(softmax)                   \
     X(softmax_gradient)          \
     X(dft)                       \

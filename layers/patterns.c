@@ -3,6 +3,8 @@
  * after all that. */
 #include "layers/patterns.h"
 
+const struct pattern *const forward_patterns[] = { &pattern_attention, NULL };
+
 const struct pattern *const patterns[] = {
     &pattern_add,
     &pattern_activation,

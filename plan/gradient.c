@@ -212,10 +212,10 @@ static bool *reached_values(const struct plan *plan)
     return graph_reaches(&plan->graph, from, count);
 }
 
-static void mark_needed(const struct plan *plan, bool *needed, size_t values)
+void gradient_mark(const struct plan *plan, bool *needed, size_t count)
 {
     const struct graph *graph = &plan->graph;
-    for (size_t i = 0; i < values; i++) needed[i] = is_kind(plan, (int)i, PARAMETER_TRAINED);
+    for (size_t i = 0; i < count; i++) needed[i] = is_kind(plan, (int)i, PARAMETER_TRAINED);
     if (plan->options.seeded) needed[plan->feeds[0]] = true;
     for (int i = 0; i < plan_input_gradients(&plan->options); i++)
         needed[plan->options.objective.gradient_inputs[i]] = true;
@@ -253,7 +253,7 @@ tutti_status pass_gradient(struct plan *plan)
         goto done;
     }
     for (size_t i = 0; i < values; i++) g.of[i] = NO_VALUE;
-    mark_needed(plan, g.needed, values);
+    gradient_mark(plan, g.needed, values);
     if (plan->options.seeded) {
         g.of[plan->outputs[0]] = plan->seed;
     } else if (plan->metrics != NO_VALUE) {

@@ -8,6 +8,10 @@
 tutti_status pass_loss(struct plan *plan);
 /* Inference: replaces nodes by the inference forms that their operations define (struct operation). */
 tutti_status pass_inference(struct plan *plan);
+/* Applies the forward patterns of layers/ (graph/pattern.h). */
+tutti_status pass_combine(struct plan *plan);
+/* Marks the values of the forward graph of which pass_gradient() will append the gradient: those before `count`. */
+void gradient_mark(const struct plan *plan, bool *needed, size_t count);
 /* Appends the gradient of everything that the parameters need. */
 tutti_status pass_gradient(struct plan *plan);
 /* Fusions: applies the patterns of layers/ (graph/pattern.h) until none matches. */

@@ -19,6 +19,7 @@ struct pass {
 static const struct pass passes[] = {
     { "inference", pass_inference },
     { "loss", pass_loss },
+    { "combine", pass_combine },
     { "gradient", pass_gradient },
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },

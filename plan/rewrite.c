@@ -1,4 +1,7 @@
 /* Fusions: rewrites the patterns of nodes that layers/ declares, until none matches. */
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "graph/edit.h"
 #include "graph/pattern.h"
 #include "plan/node.h"
@@ -19,15 +22,38 @@ static bool design(
     return problem->design != NULL;
 }
 
+static bool needs_gradient(const struct rewriting *rewriting, int value)
+{
+    const struct plan *plan = rewriting->plan;
+    if (plan->options.mode != PLAN_TRAIN) return false;
+    bool *needed = memory_new(rewriting->graph->value_count, sizeof *needed);
+    if (!needed) rewriting->graph->status = TUTTI_NO_MEMORY;
+    if (needed) gradient_mark(plan, needed, rewriting->graph->value_count);
+    const bool is_needed = needed && needed[value];
+    free(needed);
+    return is_needed;
+}
+
 bool rewrite_by(struct plan *plan, const struct pattern *pattern)
 {
-    const struct rewriting rewriting = { .graph = &plan->graph, .plan = plan, .choose = choose, .design = design };
+    const struct rewriting rewriting = {
+        .graph = &plan->graph, .plan = plan, .choose = choose, .design = design, .needs_gradient = needs_gradient
+    };
     bool changed = false;
     for (size_t n = 0; n < plan->graph.node_count; n++) {
         int producer = -1;
         if (pattern_matches(pattern, &plan->graph, n, &producer)) changed |= pattern->apply(&rewriting, n, producer);
     }
     return changed;
+}
+
+tutti_status pass_combine(struct plan *plan)
+{
+    for (const struct pattern *const *pattern = forward_patterns; *pattern; pattern++) {
+        rewrite_by(plan, *pattern);
+        edit_compact(&plan->graph);
+    }
+    return plan->graph.status;
 }
 
 tutti_status pass_rewrite(struct plan *plan)

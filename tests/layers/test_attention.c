@@ -15,7 +15,7 @@
 #include "tests/layers/cases.h"
 #include "tutti_sequences.h"
 
-enum { MOST_KEYS = 64 };
+enum { MOST_KEYS = 256 };
 
 static int64_t heads_of_keys(const struct test_case *c)
 {
@@ -219,6 +219,13 @@ static const char *const cases[] = {
     "attention n2 h2 s5 t7 d4 drop0.25",
     "attention n3 h4 s3 t5 d4 kv2 v3 joined1 causal1 drop0.5",
     "attention n2 h2 s5 t7 d4 mask5 boolean1 drop0.25 stage4",
+    /* More than one block of keys, and of queries, at the edges of vectors and tiles. */
+    "attention n1 h2 s122 t131 d17 v33 joined1",
+    "attention n2 h1 s49 t129 d5 drop0.25",
+    "attention n1 h2 s61 t75 d16 past75 causal1 drop0.5",
+    "attention n1 h1 s61 t150 d3 before20 after2 drop0.5 joined1",
+    "attention n1 h1 s7 t140 d80 v66 mask133",
+    "attention n1 h2 s50 t160 d32 mask160 boolean1",
     NULL,
 };
 

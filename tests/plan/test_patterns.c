@@ -8,8 +8,10 @@
 #include "base/random.h"
 #include "graph/edit.h"
 #include "graph/pattern.h"
+#include "layers/operations.h"
 #include "models/models.h"
 #include "tests/interpreted.h"
+#include "tutti_sequences.h"
 
 /* Rounding errors of sums in another order; gradients that are 0 in theory have no more either. */
 #define LIMIT 1e-12
@@ -47,6 +49,17 @@ static tutti_tensor active(tutti_network *net)
     return tutti_op(net, "softmax", &x, 1, NULL);
 }
 
+/* Attention over 7 positions of 3 heads, whose first query sees one key; and heads that a caller has taken apart. */
+static tutti_tensor attentive(tutti_network *net)
+{
+    const tutti_tensor x = tutti_input(net, "x", TUTTI_SHAPE(7, 12));
+    const tutti_attention_options options = { .heads = 3, .causal = true, .dropout = 0.25f };
+    tutti_tensor y = tutti_attention(
+        net, tutti_dense(net, x, 15, NULL), tutti_dense(net, x, 15, NULL), tutti_dense(net, x, 6, NULL), &options);
+    y = tutti_reshape(net, y, TUTTI_SHAPE(2, 7, 3));
+    return tutti_attention(net, y, y, y, NULL);
+}
+
 static tutti_tensor lenet(tutti_network *net)
 {
     return model_lenet(net, tutti_input(net, "x", TUTTI_SHAPE(1, 12, 12)), 10);
@@ -56,6 +69,7 @@ static tutti_tensor lenet(tutti_network *net)
 static const struct network {
     const char *name;
     tutti_tensor (*build)(tutti_network *network);
+    const struct operation *combined; /* what a forward pattern makes of it for CPUs; NULL: nothing */
 } networks[] = {
     { "residual", residual },
     { "perceptron", perceptron },
@@ -63,6 +77,7 @@ static const struct network {
     { "separable", separable },
     { "active", active },
     { "lenet", lenet },
+    { "attentive", attentive, &operation_attention },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
@@ -213,6 +228,13 @@ START_TEST(each_pattern_keeps_the_results)
 }
 END_TEST
 
+static int nodes_of(const struct plan *plan, const struct operation *operation)
+{
+    int count = 0;
+    for (size_t n = 0; n < plan->graph.node_count; n++) count += plan->graph.nodes[n].operation == operation;
+    return count;
+}
+
 static void check_passes(const struct network *network, const struct setting *setting, enum plan_mode mode)
 {
     char where[64];
@@ -226,6 +248,8 @@ static void check_passes(const struct network *network, const struct setting *se
     snprintf(where, sizeof where, "%s for %s, %s", network->name, setting->name,
         mode == PLAN_TRAIN ? "training" : "inference");
     compare_all(where, &got, &want);
+    if (network->combined)
+        ck_assert_int_eq(nodes_of(got.plan, network->combined), setting->class == DEVICE_CPU ? 2 : 0);
     interpreted_free(&got);
     interpreted_free(&want);
     tutti_network_free(built);
