@@ -85,9 +85,10 @@ typedef struct tutti_match_result {
 
 /* Loads every parameter and running statistic of a safetensors file whose name and shape fit, and does not change
  * the others: for weights of a network with another head. Numbers may be F64, F32, F16 or BF16. The prefixes "module.",
- * "model.", "_orig_mod." and "base_model." of PyTorch's wrappers are ignored, in names of the file and of the network.
- * options and result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes
- * then. */
+ * "model.", "_orig_mod." and "base_model." of PyTorch's wrappers, and "transformer.", "bert.", "roberta." and
+ * "distilbert." of transformers, are ignored, in names of the file and of the network; LayerNorm.gamma and
+ * LayerNorm.beta of a file are the weight and the bias. options and result may be NULL. Errors: TUTTI_MISMATCH if
+ * nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
 TUTTI_API tutti_status tutti_load_matching(
     tutti_trainer *trainer, const char *path, const tutti_match_options *options, tutti_match_result *result);
 

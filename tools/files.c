@@ -36,7 +36,11 @@ const char *files_weights(const char *given)
     static char path[PATH_BYTES + 16];
     char name[PATH_BYTES];
     struct stat info;
-    const bool there = stat(given, &info) == 0 && !S_ISDIR(info.st_mode);
+    const bool found = stat(given, &info) == 0, there = found && !S_ISDIR(info.st_mode);
+    if (found && !there) { /* as models are published */
+        snprintf(path, sizeof(path), "%s/model.safetensors", given);
+        return access(path, F_OK) == 0 ? path : given;
+    }
     if (there && !text_has_extension(given, ".state.safetensors")) return given;
     snprintf(path, sizeof(path), "%s.safetensors", files_checkpoint(given, name, sizeof(name)));
     return access(path, F_OK) == 0 ? path : given;

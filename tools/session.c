@@ -156,6 +156,7 @@ int session_open(struct session *session, const char *command, const struct sess
 {
     *session = (struct session) { .command = command,
         .onnx = options->onnx,
+        .config_file = options->config,
         .rank = options->rank,
         .training = options->training,
         .advanced = options->advanced };
@@ -295,13 +296,39 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     return EXIT_DONE;
 }
 
+/* Reads what the network is made of. The vocabulary of weights may be larger than that of the data. */
+static int read_config(struct session *session, const struct model *model)
+{
+    struct model_facts *facts = &session->facts;
+    const int result =
+        text_config_read(session->command, model, session->config_file, session->weights, &session->config);
+    const int64_t vocabulary = session->config.made_of.vocabulary;
+    facts->config = &session->config.made_of;
+    if (result != EXIT_DONE || !session->config.json[0]) return result;
+    if (facts->vocabulary > vocabulary)
+        return wrong_use(session->command, "the data have %lld tokens, but the network has a vocabulary of %lld",
+            (long long)facts->vocabulary, (long long)vocabulary);
+    if (facts->vocabulary > 0) facts->vocabulary = vocabulary;
+    return EXIT_DONE;
+}
+
+/* The model's own length may be too large for another configuration. */
+static int64_t default_length(const struct model *model, int64_t length, int64_t most)
+{
+    return most > 0 && length == model->input.sizes[0] && length > most ? most : length;
+}
+
 /* Sets what data did not say of texts. */
 static int complete_facts(struct session *session, const struct model *model, tutti_shape shape)
 {
     struct model_facts *facts = &session->facts;
+    if (model->takes != MODEL_TAKES_TEXT && session->config_file)
+        return wrong_use(session->command, "--config is of networks for texts, but %s is none", model->name);
     if (model->takes != MODEL_TAKES_TEXT) return EXIT_DONE;
-    if (!facts->config) facts->config = model->config;
-    if (facts->length == 0) facts->length = shape.sizes[0];
+    const int result = read_config(session, model);
+    if (result != EXIT_DONE) return result;
+    const int64_t most = facts->config->positions;
+    if (facts->length == 0) facts->length = default_length(model, shape.sizes[0], most);
     if (facts->vocabulary == 0) {
         facts->vocabulary = facts->config->vocabulary;
         facts->tokens_are_classes = model_predicts_tokens(model);
@@ -310,7 +337,6 @@ static int complete_facts(struct session *session, const struct model *model, tu
         return wrong_use(
             session->command, "%s sees the whole text: it cannot predict the next token: use gpt or lstm", model->name);
     session->training.sequence = facts->length;
-    const int64_t most = facts->config->positions;
     if (most == 0 || facts->length <= most) return EXIT_DONE;
     return wrong_use(session->command, "%s has positions for %lld tokens, but the longest text has %lld: cut texts",
         model->name, (long long)most, (long long)facts->length);

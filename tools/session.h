@@ -8,6 +8,7 @@
 #include "tools/onnx_options.h"
 #include "tools/options.h"
 #include "tools/report/page_text.h"
+#include "tools/text_config.h"
 #include "tutti_advanced.h"
 #include "tutti_data.h"
 
@@ -22,7 +23,8 @@ struct session_options {
     const char *shares;
     int64_t memory_mib;
     struct onnx_options onnx;
-    int rank; /* of several processes: named in its log lines if it is not the first */
+    const char *config; /* of a network for texts */
+    int rank;           /* of several processes: named in its log lines if it is not the first */
 };
 
 /* Lines of a table of options. */
@@ -32,7 +34,10 @@ struct session_options {
             "devices to use: indexes or parts of names separated by commas, all, gpu or cpu" \
     }
 #define SESSION_OPTIONS(s)                                                                                             \
-    ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION((s).runtime),                                     \
+    { "config", OPTION((s).config), "FILE",                                                                            \
+        "config.json of a network for texts (default that of the weights, or the model's own)",                        \
+        .file = OPTION_READS },                                                                                        \
+        ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION((s).runtime),                                 \
         { "shares", OPTION((s).shares), "LIST",                                                                        \
             "parts of the batch: auto (by speed, the default), equal, or a number for each device, such as 2,1" },     \
         { "micro-batch", OPTION((s).training.micro_batch), "N",                                                        \
@@ -90,6 +95,9 @@ struct session {
     tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it */
     struct model_facts facts;        /* of the data: set before session_build() */
     struct lora lora;                /* adapters of the network: set before session_build() */
+    const char *weights;             /* those that will be loaded; or NULL */
+    struct text_config config;       /* of a network for texts */
+    const char *config_file;         /* --config; or NULL */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel or token */
     struct file_reading reading;
     tutti_trainer *trainer;

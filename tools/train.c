@@ -35,7 +35,8 @@ struct settings {
     struct user_data_options own;
     struct schedule_options schedule;
     struct report_options report;
-    struct saved_model saved; /* of --resume, or --weights */
+    struct saved_model saved;      /* of --resume, or --weights */
+    char resumed[NAME_BYTES + 64]; /* the weights of --resume */
 };
 
 struct training {
@@ -422,6 +423,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->facts = data_facts(data);
     session->lora = s->lora;
     session->lora.tells = true;
+    session->weights = s->resume ? s->resumed : s->finetune.weights;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
@@ -622,11 +624,12 @@ static int lock_name(struct training *training, const struct settings *s)
 /* Takes the model of the checkpoint, or of the weights to begin with, if none is given. */
 static int choose_model(struct settings *s)
 {
-    char name[NAME_BYTES + 64];
+    char *name = s->resumed;
+    const size_t bytes = sizeof(s->resumed);
     if (!s->resume)
         return s->model ? EXIT_DONE : saved_model_choose("train", "weights", s->finetune.weights, &s->model, &s->saved);
-    snprintf(name, sizeof(name), "%s.safetensors", s->resume);
-    if (s->finetune.folds && access(name, F_OK) != 0) snprintf(name, sizeof(name), "%s.fold1.safetensors", s->resume);
+    snprintf(name, bytes, "%s.safetensors", s->resume);
+    if (s->finetune.folds && access(name, F_OK) != 0) snprintf(name, bytes, "%s.fold1.safetensors", s->resume);
     return saved_model_choose("train", "resume", name, &s->model, &s->saved);
 }
 

@@ -1,6 +1,7 @@
 /* Weights of a network that is not quite this one: see tutti_load_matching(). */
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "formats/safetensors.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/step.h"
@@ -25,10 +26,12 @@ struct matching {
     tutti_match_result result;
 };
 
-/* Strips the prefixes of wrappers: DataParallel, Lightning and others, torch.compile(), PEFT. */
+/* Strips the prefixes of wrappers: DataParallel, Lightning and others, torch.compile(), PEFT; and those of
+ * transformers' networks without a head, which some files have and others do not. */
 static const char *bare(const char *name)
 {
-    static const char *const prefixes[] = { "module.", "model.", "_orig_mod.", "base_model." };
+    static const char *const prefixes[] = { "module.", "model.", "_orig_mod.", "transformer.", "bert.", "roberta.",
+        "distilbert.", "base_model." };
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
         const size_t length = strlen(prefixes[i]);
         if (!strncmp(name, prefixes[i], length) && name[length]) return bare(name + length);
@@ -58,7 +61,7 @@ static struct entry *sorted_entries(const struct safetensors *file)
 }
 
 /* Returns the position of the tensor with exactly this name, or of one that differs only in prefixes; -1: none. */
-static int position_of(const struct safetensors *file, const struct entry *entries, const char *name)
+static int find_name(const struct safetensors *file, const struct entry *entries, const char *name)
 {
     const struct entry key = { bare(name), 0 };
     const struct entry *first = bsearch(&key, entries, (size_t)safetensors_count(file), sizeof(key), compare);
@@ -67,6 +70,21 @@ static int position_of(const struct safetensors *file, const struct entry *entri
     for (const struct entry *e = first; e < entries + safetensors_count(file) && !strcmp(e->name, key.name); e++)
         if (!strcmp(safetensors_at(file, e->position)->name, name)) return e->position;
     return first->position;
+}
+
+/* BERT's older files call the parameters of norms as TensorFlow did. */
+static int position_of(const struct safetensors *file, const struct entry *entries, const char *name)
+{
+    static const char *const ends[][2] = { { ".LayerNorm.weight", "gamma" }, { ".LayerNorm.bias", "beta" } };
+    int position = find_name(file, entries, name);
+    for (int i = 0; i < 2 && position < 0; i++) {
+        if (!text_ends_with(name, ends[i][0])) continue;
+        const int kept = (int)(strrchr(name, '.') - name) + 1;
+        char *other = memory_format("%.*s%s", kept, name, ends[i][1]);
+        if (other) position = find_name(file, entries, other);
+        free(other);
+    }
+    return position;
 }
 
 static tutti_shape shape_of(const struct safetensors_tensor *tensor)

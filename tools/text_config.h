@@ -1,0 +1,20 @@
+/* What a network for texts is made of: the config.json that --config names, what weights say of themselves, or the
+ * config.json beside them. */
+#ifndef TOOLS_TEXT_CONFIG_H
+#define TOOLS_TEXT_CONFIG_H
+
+#include "models/models.h"
+
+enum { TEXT_CONFIG_BYTES = 1 << 14 };
+
+struct text_config {
+    char json[TEXT_CONFIG_BYTES]; /* "": none */
+    struct model_config made_of;  /* what it says */
+};
+
+/* Reads it for the model. `given`: the file of --config, or NULL; `weights`: a file, or NULL. Returns an exit
+ * status. */
+int text_config_read(
+    const char *command, const struct model *model, const char *given, const char *weights, struct text_config *config);
+
+#endif
