@@ -19,7 +19,7 @@ OPTIONS = {
     "tutti_runtime_options": ("RuntimeOptions", {"devices"}),
     "tutti_onnx_options": ("OnnxOptions", {"input", "known", "sizes", "batch_axes"}),
     "tutti_parameter_options": ("ParameterOptions", set()),
-    "tutti_data_options": ("DataOptions", {"target", "files", "drop", "only"}),
+    "tutti_data_options": ("DataOptions", {"target", "files", "drop", "only", "text", "texts"}),
 }
 # Members that Python has besides those of a struct.
 MORE = {"FittingOptions": {"val_lengths": "Sequence[int] | NDArray[Any]"}}

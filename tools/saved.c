@@ -115,7 +115,7 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     if (options->session.training.batch > samples) options->session.training.batch = samples;
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
-    session->facts = options->network.facts;
+    session->facts = data_is_text(data) ? data_facts(data) : options->network.facts;
     session->lora = options->network.lora;
     session->weights = options->weights;
     result = session_build(session, model, data->info.shape, data_outputs(data));

@@ -139,6 +139,26 @@ def test_tables_and_arrays(tmp_path, command):
         tutti.data.folder(tmp_path / "none")
 
 
+def test_texts(tmp_path):
+    rows = [f"{'good' if i % 2 else 'bad'} number {'x' * (i % 7)}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
+    (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, "\tyes"]) + "\n")
+    data = tutti.data.text(tmp_path / "texts.tsv", "text", "label")
+    assert (data.kind, data.classes, data.vocabulary, data.length, data.pairs) == ("text", 2, 256, 24, False)
+    assert data.notes and "left out 1 row" in data.notes[0]
+    ids, labels = data.all.arrays()
+    assert ids.dtype == numpy.int32 and bytes(ids[1][ids[1] >= 0].astype("uint8")) == b"good number x" and labels[1] == 1
+    pairs = tutti.data.text(tmp_path / "texts.tsv", ["text", "label"], "label")
+    assert pairs.pairs and pairs.length == 24
+    (tmp_path / "book.txt").write_text("".join(rows))
+    book = tutti.data.text(tmp_path / "book.txt", length=16)
+    ids, targets = book.train.arrays()
+    assert book.tokens_are_classes and book.classes == 256 and (ids[:, 1:] == targets[:, :-1]).all()
+    with pytest.raises(ValueError, match="the network needs one input of int32"):
+        tutti.Trainer(tutti.models.mlp(classes=2, input=(24,)), loss="cross_entropy").fit(data)
+    with pytest.raises(ValueError, match="read as text"):
+        tutti.data.folder(tmp_path / "book.txt", length=16)
+
+
 def test_validation_batches(small):
     """Lists of one, two or three batches are batches; a list of x and y is one, too."""
     make, x, y = small

@@ -1,5 +1,5 @@
 """The library's own readers of data, as `tutti train --data` has them (docs/data.md): folders of pictures or recordings, tables,
-arrays in files, MNIST's and CIFAR's files. Parts train and test without coming through Python.
+texts, arrays in files, MNIST's and CIFAR's files. Parts train and test without coming through Python.
 
     data = tutti.data.folder("flowers", height=64, width=64, augment="crop,flip")
     net = tutti.models.resnet18(classes=data.classes, input=data.shape)
@@ -42,8 +42,16 @@ class TableOptions(DataOptions, total=False):
     note: Callable[[str], object]
 
 
+class TextOptions(DataOptions, total=False):
+    files: Sequence[Path]
+    texts: Sequence[str]
+    note: Callable[[str], object]
+
+
 class OpenOptions(TableOptions, total=False):
     target: str
+    text: str | Sequence[str]
+    texts: Sequence[str]
 
 
 def texts(pointer, count):
@@ -70,10 +78,20 @@ class Part:
         if not self.samples:
             raise ValueError(f"this part of {self.data.path} has no sample")
         inputs = [port for port in trainer.ports if not port.is_targets]
+        if self.data.length:
+            self.check_text(inputs)
+            return
         if len(inputs) != 1 or inputs[0].shape != self.data.shape:
             raise ValueError(f"samples of {self.data.path} have the shape {list(self.data.shape)}; the network takes "
                              + " and ".join(str(list(port.shape)) for port in inputs) + ": give input=data.shape where the network is made, "
                              "or height= and width= where the data are opened")
+
+    def check_text(self, inputs):
+        names = {"types"} if self.data.pairs else set()
+        if any(port.dtype != "int32" or port.shape != (lib.TUTTI_SEQUENCE,) for port in inputs) or len([port for port in inputs if port.name not in names]) != 1:
+            raise ValueError(f"{self.data.path} has texts: the network needs one input of int32 and the shape (tutti.SEQUENCE,)"
+                             + (', and may have one more called "types"' if self.data.pairs else "") + "; it has "
+                             + " and ".join(f"{port.name} {list(port.shape)} of {port.dtype}" for port in inputs))
 
     def note(self, trainer):
         """Saved weights then say what the data were, for `tutti infer`."""
@@ -94,7 +112,7 @@ class Part:
 
     def arrays(self, count: int | Sequence[int] | numpy.typing.NDArray[Any] | None = None) -> tuple[Any, Any]:
         """(x, y) of the first samples, or of those that a list of indices chooses; None: all. Pictures are normalised floats, as a
-        network gets them."""
+        network gets them. Texts are numbers of tokens, padded by -1 to the length of data."""
         indices = numpy.arange(self.samples if count is None else min(count, self.samples)) if count is None or isinstance(count, int) else numpy.asarray(count)
         return self.read(numpy.ascontiguousarray(indices, "int64"))
 
@@ -134,10 +152,18 @@ class Data(Handle):
     target_std: list[float] | None
     damaged: int
     code_count: int
+    vocabulary: int             # texts: numbers of tokens are below it; 0: other data
+    length: int                 # ... tokens of the longest sample
+    pairs: bool                 # ... an input called "types" gets 1 for tokens of the second text
+    tokens_are_classes: bool    # ... targets are the next tokens
+    tokenizer: str | None       # ... as the text of a tokenizer.json
 
     def __init__(self, path: Path, *, note: Callable[[str], object] | None = None, **options: Any) -> None:
         self.path = os.fspath(path)
-        given = Options("tutti_data_options", {name: listed(name, value) for name, value in options.items() if name != "files"})
+        given = Options("tutti_data_options", {name: listed(name, value) for name, value in options.items() if name not in ("files", "texts")})
+        if options.get("texts"):
+            lines = [given.keep(ffi.new("char[]", line.encode())) for line in options["texts"]]
+            given.struct.texts, given.struct.text_count = given.keep(ffi.new("char *[]", lines)), len(lines)
         if options.get("files"):
             files = [given.keep(ffi.new("char[]", encoded(file))) for file in options["files"]]
             given.struct.files, given.struct.file_count = given.keep(ffi.new("char *[]", files)), len(files)
@@ -161,6 +187,8 @@ class Data(Handle):
         numbers = int(numpy.prod(self.target_shape, dtype=int))
         self.target_mean, self.target_std = ([*pointer[0:numbers]] if pointer != ffi.NULL else None for pointer in (info.target_mean, info.target_std))
         self.damaged, self.code_count = info.damaged, info.code_count
+        self.vocabulary, self.length, self.pairs, self.tokens_are_classes = info.vocabulary, info.length, info.pairs, info.tokens_are_classes
+        self.tokenizer = ffi.string(info.tokenizer).decode() if info.tokenizer != ffi.NULL else None
 
     def part(self, number: int) -> Part | None:
         part = Part(self, number)
@@ -213,7 +241,7 @@ def call_tutti_data_options_note(user, line):
 
 def listed(name, value):
     """Columns may be a list, paths are paths."""
-    if name in ("drop", "only") and isinstance(value, (list, tuple)):
+    if name in ("drop", "only", "text") and isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
@@ -242,9 +270,15 @@ def table(path: Path, target: str | None = None, **options: Unpack[TableOptions]
     return opened(path, TABLES, "a table", {"target": target, **options})
 
 
+def text(path: Path, text: str | Sequence[str] | None = None, target: str | None = None, **options: Unpack[TextOptions]) -> Data:
+    """Texts: in the column `text` of a table, or two columns for pairs; without it a folder of .txt files for each class, or plain text of a
+    language model (docs/text.md). tokenizer: "bytes", or the file of one; length: the most tokens of a sample."""
+    return opened(path, ("text",), "texts", {"text": text, "target": target, "fill_missing": True, **options})
+
+
 def arrays(path: Path, **options: Unpack[OpenOptions]) -> Data:
     """Arrays in files: an .npz with x and y, or .npy files (docs/data.md)."""
     return opened(path, ("arrays",), "arrays", options)
 
 
-__all__ = ["Data", "Part", "arrays", "folder", "open", "table"]
+__all__ = ["Data", "Part", "arrays", "folder", "open", "table", "text"]
