@@ -81,6 +81,12 @@ static tutti_status add_file(struct texts *texts, const char *path)
     return status;
 }
 
+/* Whether options, or weights, say that these are texts. */
+static bool is_asked(const struct texts *texts)
+{
+    return texts->described || texts->options->tokenizer || texts->options->length;
+}
+
 /* Adds the blocks of the tokens from `begins` on, which end where the store does or at `ends`. */
 static tutti_status add_blocks(struct texts *texts, int64_t begins, int64_t ends, int part, const char *what)
 {
@@ -99,15 +105,18 @@ static tutti_status add_blocks(struct texts *texts, int64_t begins, int64_t ends
     return TUTTI_OK;
 }
 
-/* The end of the text is held out. */
-static tutti_status divide(struct texts *texts)
+/* The end of the text is held out. A table may have been meant where nobody asked for tokens. */
+static tutti_status divide(struct texts *texts, const char *path)
 {
     const double split = texts->options->split > 0 ? texts->options->split : HELD_OUT;
     const int64_t all = (int64_t)texts->tokens.count, train = all - (int64_t)(split * (double)all + 0.5);
     if (split >= 1) return TUTTI_OK; /* refused later */
-    const tutti_status status = add_blocks(texts, 0, train, TUTTI_DATA_TRAIN, "the part that trains");
-    if (status != TUTTI_OK) return status;
-    return add_blocks(texts, train, all, TUTTI_DATA_VAL, "the part that is held out");
+    tutti_status status = add_blocks(texts, 0, train, TUTTI_DATA_TRAIN, "the part that trains");
+    if (status == TUTTI_OK) status = add_blocks(texts, train, all, TUTTI_DATA_VAL, "the part that is held out");
+    if (status != TUTTI_FORMAT) return status;
+    status_context(status, "%s", path);
+    if (is_asked(texts)) return status;
+    return fail(status, "%s; if it is a table, let its name end in .csv", status_message());
 }
 
 static int part_of(const char *name)
@@ -154,8 +163,7 @@ static tutti_status read_folder(struct texts *texts, const char *path, bool *fou
 {
     struct listing listing;
     tutti_status status = listing_read(&listing, path);
-    const bool divided = is_divided(&listing),
-               asked = texts->described || texts->options->tokenizer || texts->options->length;
+    const bool divided = is_divided(&listing), asked = is_asked(texts);
     for (size_t i = 0; i < listing.count && !asked; i++)
         if (listing.entries[i].folder || !text_file_has_name(listing_name(&listing, i))) goto done;
     for (size_t i = 0; i < listing.count && status == TUTTI_OK; i++) {
@@ -164,7 +172,7 @@ static tutti_status read_folder(struct texts *texts, const char *path, bool *fou
         *found = true;
         status = add_listed(texts, path, name, divided);
     }
-    if (status == TUTTI_OK && *found && !divided) status = divide(texts);
+    if (status == TUTTI_OK && *found && !divided) status = divide(texts, path);
 done:
     listing_free(&listing);
     return status;
@@ -186,5 +194,5 @@ tutti_status text_stream_read(struct texts *texts, const char *path, bool *found
     if (!text_file_has_name(path)) return TUTTI_OK;
     *found = true;
     const tutti_status status = add_file(texts, path);
-    return status == TUTTI_OK ? divide(texts) : status;
+    return status == TUTTI_OK ? divide(texts, path) : status;
 }
