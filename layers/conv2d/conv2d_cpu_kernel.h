@@ -75,7 +75,7 @@ INLINE void store_own(global float *p, VF v, enum lanes lanes)
     if (lanes != LOWER_LANES) *(global half_unaligned *)(p + V / 2) = v.hi;
 }
 #define STORE_LANES(p, v, lanes) store_lanes(p, v, lanes)
-#define STORE_OWN(v, i, p, lanes) store_own((p) + (size_t)(i) * V, v, lanes)
+#define STORE_OWN(v, i, p, lanes) store_own((p) + (size_t)(i)*V, v, lanes)
 #else
 #define STORE_LANES(p, v, lanes) STORE(p, v)
 #define STORE_OWN(v, i, p, lanes) VSTORE(v, i, p)

@@ -80,8 +80,8 @@ INLINE void kernel_gradient(const PRODUCTS vec *restrict p, int step, VF *g)
     }
 }
 
-/* `length` numbers (TAPS of each channel) of the lanes from `least` on, `rows` of them at most, plain: at dw, rows `row`
- * floats apart, the first of lane `least`. */
+/* `length` numbers (TAPS of each channel) of the lanes from `least` on, `rows` of them at most, plain: at dw, rows
+ * `row` floats apart, the first of lane `least`. */
 INLINE void write_plain(
     const VF *g, int length, const global float *add, global float *dw, size_t at, size_t row, int least, int rows)
 {
@@ -109,16 +109,15 @@ struct kernels_out {
 
 /* The gradients of `here` channels' kernels, from channel c of a group on, for output block `block` of those of the
  * group, `own`, whose K channels are `merged` of the problem's groups. */
-INLINE void finish_block(const PRODUCTS vec *restrict m, int step, struct kernels_out out, int c, int here, struct share own,
-    int block, int group, int K, int merged)
+INLINE void finish_block(const PRODUCTS vec *restrict m, int step, struct kernels_out out, int c, int here,
+    struct share own, int block, int group, int K, int merged)
 {
     VF w[TAPS * V];
     LOOP for (int i = 0; i < here; i++) kernel_gradient(m + i * NV, step, w + TAPS * i);
     const int first = block * V - own.begin, least = max(-first, 0), end = min(V, K - first); /* first: of lane 0 */
     const size_t row = (size_t)out.C * TAPS, k = (size_t)group * K + first + least;
     global float *part = out.parts + ((size_t)out.split * out.blocks + own.block + block) * row * V;
-    if (merged > 1)
-        LOOP for (int i = 0; i < here; i++)
+    if (merged > 1) LOOP for (int i = 0; i < here; i++)
         { /* of the lanes that are of the same one of the problem's groups as this channel */
             const int each = K / merged, of = (c + i) / out.C, channel = (c + i) % out.C;
             const int from = max(of * each - first, least), to = min((of + 1) * each - first, end);
@@ -127,13 +126,11 @@ INLINE void finish_block(const PRODUCTS vec *restrict m, int step, struct kernel
                 write_plain(w + TAPS * i, TAPS, out.add, out.dw, (k + from - least) * row + channel * TAPS, row, from,
                     to - from);
             else
-                LOOP for (int t = 0; t < TAPS; t++)
-                    LOOP for (int l = from; l < to; l++) part[(channel * TAPS + t) * V + l] =
-                        ((const float *)(w + TAPS * i + t))[l];
+                LOOP for (int t = 0; t < TAPS; t++) LOOP for (int l = from; l < to; l++)
+                    part[(channel * TAPS + t) * V + l] = ((const float *)(w + TAPS * i + t))[l];
         }
     else if (out.splits == 1)
         write_plain(w, TAPS * here, out.add, out.dw, k * row + (size_t)c * TAPS, row, least, end - least);
     else
-        LOOP for (int i = 0; i < TAPS * here; i++)
-            STORE_OWN(w[i], (size_t)c * TAPS + i, part, lanes_of(own, block));
+        LOOP for (int i = 0; i < TAPS * here; i++) STORE_OWN(w[i], (size_t)c * TAPS + i, part, lanes_of(own, block));
 }

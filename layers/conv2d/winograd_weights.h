@@ -53,27 +53,26 @@ INLINE void load_kernels(
 }
 
 /* The same of `merged` groups, between which there are no weights: sources and results are those of all. */
-INLINE void load_merged(const global float *restrict w, int sources, int results, int merged, int block, int begin,
-    int first, VF *g)
+INLINE void load_merged(
+    const global float *restrict w, int sources, int results, int merged, int block, int begin, int first, VF *g)
 {
     const int each = sources / merged, each_results = results / merged;
-    LOOP for (int c = 0; c < V; c++)
-        LOOP for (int t = 0; t < TAPS; t++)
+    LOOP for (int c = 0; c < V; c++) LOOP for (int t = 0; t < TAPS; t++)
+    {
+        float lane[V];
+        LOOP for (int l = 0; l < V; l++)
         {
-            float lane[V];
-            LOOP for (int l = 0; l < V; l++)
-            {
-                const int from = first + c, to = block * V + l - begin;
-                const bool same = from < sources && to >= 0 && to < results && from / each == to / each_results;
+            const int from = first + c, to = block * V + l - begin;
+            const bool same = from < sources && to >= 0 && to < results && from / each == to / each_results;
 #if GRADIENT
-                const int at = from * each_results + to % each_results;
+            const int at = from * each_results + to % each_results;
 #else
-                const int at = to * each + from % each;
+            const int at = to * each + from % each;
 #endif
-                lane[l] = same ? w[at * TAPS + t] : 0.0f;
-            }
-            g[c * TAPS + (GRADIENT ? TAPS - 1 - t : t)] = *(VF_unaligned *)lane;
+            lane[l] = same ? w[at * TAPS + t] : 0.0f;
         }
+        g[c * TAPS + (GRADIENT ? TAPS - 1 - t : t)] = *(VF_unaligned *)lane;
+    }
 }
 
 /* One kernel into KERNEL_NUMBERS vectors `step` apart. */
