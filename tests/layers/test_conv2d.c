@@ -172,6 +172,8 @@ static const char *const cases[] = {
     "conv2d n2 c32 h9 w7 k32 r3 s5 pad1 padw2 groups4 act1 then32",
     "conv2d n1 c36 h15 w13 k36 r3 pad1 stride2 groups3 act1 then36",
     "conv2d n2 c40 h9 w7 k40 r3 pad1 groups2 act1 then40",
+    "conv2d n8 c32 h40 w41 k32 r3 pad1 groups4", /* gradients of weights in several parts */
+    "conv2d n6 c48 h40 w41 k48 r3 pad1 groups2",
     NULL,
 };
 
