@@ -21,6 +21,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
+SIZE = 3000    # of vocabularies
 GPT4O = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
          r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}|"
          r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
@@ -77,20 +78,20 @@ class Ours:
 
 # ------------------------------------------------------------------------------------------------------- tokenizers ----
 
-def corpus():
+def corpus(scripts=True):
     """Texts of this project, and lines of all scripts."""
     texts = [path.read_text(errors="replace") for folder in ("docs", "include", "tools", "text") for path in sorted((ROOT / folder).glob("*.*"))
              if path.suffix in (".md", ".h", ".c", ".py")]
     make = Lines(1)
-    return [line for text in texts for line in text.splitlines(True)] + [make.line().replace("\0", "") for _ in range(4000)]
+    return [line for text in texts for line in text.splitlines(True)] + [make.line().replace("\0", "") for _ in range(4000 if scripts else 0)]
 
 
-def trained(model, trainer, normalizer=None, pre_tokenizer=None, post=None, decoder=None, added=()):
+def trained(model, trainer, normalizer=None, pre_tokenizer=None, post=None, decoder=None, added=(), scripts=True):
     tokenizer = Tokenizer(model)
     for name, part in (("normalizer", normalizer), ("pre_tokenizer", pre_tokenizer), ("decoder", decoder)):
         if part is not None:
             setattr(tokenizer, name, part)
-    tokenizer.train_from_iterator(corpus(), trainer)
+    tokenizer.train_from_iterator(corpus(scripts), trainer)
     if added:
         tokenizer.add_tokens(list(added))
     if post:
@@ -103,14 +104,14 @@ def byte_level(size, **arguments):
 
 
 def gpt2():
-    return trained(models.BPE(), byte_level(3000, special_tokens=["<|endoftext|>"]),
+    return trained(models.BPE(), byte_level(SIZE, special_tokens=["<|endoftext|>"]),
                    pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=False), decoder=decoders.ByteLevel(),
                    post=lambda _: processors.ByteLevel(trim_offsets=False))
 
 
 def roberta():
     special = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)]
-    return trained(models.BPE(), byte_level(3000, special_tokens=special), pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True),
+    return trained(models.BPE(), byte_level(SIZE, special_tokens=special), pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True),
                    decoder=decoders.ByteLevel(), post=lambda t: processors.RobertaProcessing(("</s>", 2), ("<s>", 0)))
 
 
@@ -120,7 +121,7 @@ def split_by(pattern, behavior="isolated", **arguments):
 
 
 def llama3():
-    tokenizer = trained(models.BPE(ignore_merges=True), byte_level(3000), pre_tokenizer=split_by(LLAMA3), decoder=decoders.ByteLevel())
+    tokenizer = trained(models.BPE(ignore_merges=True), byte_level(SIZE), pre_tokenizer=split_by(LLAMA3), decoder=decoders.ByteLevel())
     tokenizer.add_special_tokens(["<|begin_of_text|>", "<|end_of_text|>"])
     begin = tokenizer.token_to_id("<|begin_of_text|>")
     tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), processors.TemplateProcessing(
@@ -129,13 +130,13 @@ def llama3():
 
 
 def qwen2():
-    return trained(models.BPE(), byte_level(3000), normalizer=normalizers.NFC(), pre_tokenizer=split_by(QWEN2), decoder=decoders.ByteLevel(),
+    return trained(models.BPE(), byte_level(SIZE), normalizer=normalizers.NFC(), pre_tokenizer=split_by(QWEN2), decoder=decoders.ByteLevel(),
                    added=[AddedToken("<|im_end|>", special=True), AddedToken(" def", normalized=True), AddedToken("emoji", single_word=True),
                           AddedToken("the", rstrip=True, lstrip=True)])
 
 
 def gpt4o():
-    return trained(models.BPE(), byte_level(3000), pre_tokenizer=split_by(GPT4O), decoder=decoders.ByteLevel())
+    return trained(models.BPE(), byte_level(SIZE), pre_tokenizer=split_by(GPT4O), decoder=decoders.ByteLevel())
 
 
 def llama2():
@@ -144,7 +145,7 @@ def llama2():
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     tokenizer = trained(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True),
-                        trainers.BpeTrainer(vocab_size=3000, show_progress=False, special_tokens=special, limit_alphabet=300),
+                        trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, special_tokens=special, limit_alphabet=min(300, SIZE // 3)),
                         pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoder)
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, None
     text = json.loads(tokenizer.to_str())
@@ -158,7 +159,7 @@ def llama2():
 def mistral():
     """Metaspace before the first piece only."""
     special = ["<unk>", "<s>", "</s>", "[INST]"]
-    return trained(models.BPE(unk_token="<unk>", fuse_unk=False), trainers.BpeTrainer(vocab_size=2500, show_progress=False, special_tokens=special, limit_alphabet=200),
+    return trained(models.BPE(unk_token="<unk>", fuse_unk=False), trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, special_tokens=special, limit_alphabet=min(200, SIZE // 3)),
                    pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme="first", split=False), decoder=decoders.Metaspace(prepend_scheme="first"))
 
 
@@ -167,7 +168,7 @@ def clip():
     pattern = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
     normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()])
     return trained(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"),
-                   trainers.BpeTrainer(vocab_size=2500, show_progress=False, end_of_word_suffix="</w>", special_tokens=["<|startoftext|>", "<|endoftext|>"],
+                   trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, end_of_word_suffix="</w>", special_tokens=["<|startoftext|>", "<|endoftext|>"],
                                        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()),
                    normalizer=normalizer, pre_tokenizer=pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), "removed", invert=True),
                                                                                 pre_tokenizers.ByteLevel(add_prefix_space=False)]),
@@ -176,7 +177,7 @@ def clip():
 
 def wordpiece(cased):
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return trained(models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(vocab_size=3000, show_progress=False, special_tokens=special, limit_alphabet=600),
+    return trained(models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer(vocab_size=SIZE, show_progress=False, special_tokens=special, limit_alphabet=min(600, SIZE // 3)),
                    normalizer=normalizers.BertNormalizer(lowercase=not cased), pre_tokenizer=pre_tokenizers.BertPreTokenizer(),
                    decoder=decoders.WordPiece(), post=lambda t: processors.TemplateProcessing(
                        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]))
@@ -194,8 +195,8 @@ def bert_cased():
 
 def unigram():
     normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
-    return trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=2500, show_progress=False, special_tokens=["<s>", "</s>", "<unk>"], unk_token="<unk>"),
-                   normalizer=normalizer, pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoders.Metaspace())
+    return trained(models.Unigram(), trainers.UnigramTrainer(vocab_size=SIZE, show_progress=False, special_tokens=["<s>", "</s>", "<unk>"], unk_token="<unk>"),
+                   normalizer=normalizer, pre_tokenizer=pre_tokenizers.Metaspace(), decoder=decoders.Metaspace(), scripts=False)
 
 
 def unigram_bytes():
@@ -210,14 +211,14 @@ def unigram_bytes():
 
 def words():
     normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Strip(), normalizers.Lowercase()])
-    return trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(vocab_size=4000, show_progress=False, special_tokens=["<unk>"]),
+    return trained(models.WordLevel(unk_token="<unk>"), trainers.WordLevelTrainer(vocab_size=SIZE, show_progress=False, special_tokens=["<unk>"]),
                    normalizer=normalizer, pre_tokenizer=pre_tokenizers.Whitespace())
 
 
 def pieces(*steps, normalizer=None):
     """How a text is divided: each character is a token, and a piece ends in another one."""
     return trained(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"),
-                   trainers.BpeTrainer(vocab_size=1500, show_progress=False, special_tokens=["<unk>"], end_of_word_suffix="</w>"),
+                   trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, special_tokens=["<unk>"], end_of_word_suffix="</w>"),
                    normalizer=normalizer, pre_tokenizer=pre_tokenizers.Sequence(list(steps)), decoder=decoders.BPEDecoder())
 
 
@@ -365,11 +366,21 @@ def speed(library, names):
 
 
 def record():
+    """Small tokenizers with 40 lines each, which tests/text/test_recorded.c replays."""
+    global SIZE
+    SIZE = 420
     folder = ROOT / "tests/text/recorded"
     folder.mkdir(exist_ok=True)
-    for name, maker in TOKENIZERS.items():
-        peer = maker()
-        (folder / f"{name}.json").write_text(peer.to_str())
+    for name in ("roberta", "llama3", "qwen2", "llama2", "clip", "bert", "bert_cased", "unigram", "words"):
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
+        peer, make, cases = TOKENIZERS[name](), Lines(5), []
+        for _ in range(40):
+            raw, pair = make.raw()[:160], make.raw()[:60] if make.random.random() < 0.2 else None
+            encoding = peer.encode(raw.decode(errors="replace"), pair.decode(errors="replace") if pair is not None else None)
+            text = peer.decode(encoding.ids, skip_special_tokens=True).split("\0")[0]
+            cases.append({"text": raw.hex(), "pair": pair.hex() if pair is not None else None, "ids": encoding.ids, "types": encoding.type_ids, "decoded": text})
+        (folder / f"{name}.json").write_text(json.dumps({"tokenizer": json.loads(peer.to_str()), "cases": cases}, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def main():
