@@ -11,7 +11,7 @@ import termios
 
 import harness
 
-COMMANDS = ("devices", "inspect", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op")
+COMMANDS = ("devices", "inspect", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op", "tokenize")
 
 
 class Help(harness.CommandTest):
