@@ -90,7 +90,7 @@ static int infer_part(
         return wrong_use("infer", "--first %lld is past the last sample: %s has %lld samples, counted from 0",
             (long long)r->first, s->saved.data, (long long)part->count);
     r->saved = &s->saved;
-    r->alone = s->text || (s->files && !tutti_data_row(data->opened, part->part, 0));
+    r->alone = s->text || (s->files && strcmp(data->info.kind, "table") != 0 && !inputs_is_text_table(s->saved.data));
     r->file = r->predictions.several ? r->table : NULL;
     const tutti_status status = infer_samples(r, session, data, part);
     r->before += part->count;

@@ -48,8 +48,7 @@ static bool restore(struct texts *texts, const json_t *object)
     texts->pairs = json_is_true(json_object_get(text, "pairs"));
     texts->stream = json_is_true(json_object_get(text, "next_tokens"));
     texts->targets.by_class = json_is_true(json_object_get(text, "by_class"));
-    if (texts->most < 1 || texts->most > MOST_LENGTH || count > 2 || (count > 0 && texts->pairs != (count == 2)))
-        return false;
+    if (texts->most < 1 || texts->most > MOST_LENGTH || count > 2 || texts->pairs != (count == 2)) return false;
     for (size_t i = 0; i < count; i++)
         if (!copy_text(json_array_get(columns, i), &texts->columns[i])) return false;
     if (target && !copy_text(target, &texts->target)) return false;

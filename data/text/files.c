@@ -162,6 +162,9 @@ tutti_status text_files_read_given(struct texts *texts)
 {
     const tutti_data_options *options = texts->options;
     tutti_status status = TUTTI_OK;
+    if (texts->pairs)
+        FAIL(TUTTI_MISMATCH, "the network was trained on pairs of texts: name a table with the columns '%s' and '%s'",
+            texts->columns[0], texts->columns[1]);
     for (int64_t i = 0; i < options->file_count; i++) TRY(add_file(texts, TUTTI_DATA_TEST, options->files[i], NULL));
     for (int64_t i = 0; i < options->text_count; i++) {
         char name[40];
