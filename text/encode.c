@@ -6,48 +6,6 @@
 
 #include <stdlib.h>
 
-tutti_status workspace_take(tutti_tokenizer *tokenizer, struct workspace **result)
-{
-    pthread_mutex_lock(&tokenizer->lock);
-    struct workspace *work = tokenizer->free;
-    if (work) tokenizer->free = work->next;
-    pthread_mutex_unlock(&tokenizer->lock);
-    *result = work;
-    if (work) return TUTTI_OK;
-    work = memory_new(1, sizeof(*work));
-    if (!work) return TUTTI_NO_MEMORY;
-    const tutti_status status = pattern_matcher_new(&work->matcher);
-    if (status != TUTTI_OK)
-        workspace_free(work);
-    else
-        *result = work;
-    return status;
-}
-
-void workspace_give(tutti_tokenizer *tokenizer, struct workspace *work)
-{
-    pthread_mutex_lock(&tokenizer->lock);
-    work->next = tokenizer->free;
-    tokenizer->free = work;
-    pthread_mutex_unlock(&tokenizer->lock);
-}
-
-void workspace_free(struct workspace *work)
-{
-    pattern_matcher_free(work->matcher);
-    byte_list_free(&work->repaired);
-    byte_list_free(&work->normal.text);
-    byte_list_free(&work->normal.spare);
-    byte_list_free(&work->division.text);
-    byte_list_free(&work->division.spare);
-    free(work->division.pieces.data);
-    free(work->division.others.data);
-    model_work_free(&work->model);
-    id_list_free(&work->ids[0]);
-    id_list_free(&work->ids[1]);
-    free(work);
-}
-
 /* A part of the normalised text without added tokens. */
 static tutti_status encode_part(const tutti_tokenizer *tokenizer, struct workspace *work, const char *text, size_t size,
     bool first, struct id_list *ids)

@@ -40,32 +40,6 @@ tutti_tokenizer *tutti_tokenizer_open(const char *path)
     return tokenizer;
 }
 
-void tutti_tokenizer_close(tutti_tokenizer *tokenizer)
-{
-    if (!tokenizer) return;
-    for (struct workspace *work = tokenizer->free, *next; work; work = next) {
-        next = work->next;
-        workspace_free(work);
-    }
-    pthread_mutex_destroy(&tokenizer->lock);
-    normalise_free(&tokenizer->normalisers);
-    divide_free(&tokenizer->dividers);
-    added_free(&tokenizer->added);
-    model_free(&tokenizer->model);
-    around_free(&tokenizer->around);
-    undo_free(&tokenizer->undoers);
-    free(tokenizer->json);
-    free(tokenizer);
-}
-
-void tutti_encoding_free(tutti_encoding *encoding)
-{
-    if (!encoding) return;
-    free(encoding->ids);
-    free(encoding->types);
-    *encoding = (tutti_encoding) { 0 };
-}
-
 /* An added token that is normalised stands in texts as its pattern, from which decoders lead back. */
 static void list_tokens(
     const tutti_tokenizer *tokenizer, const int32_t *ids, int64_t count, bool keep_special, struct text_list *tokens)
@@ -107,14 +81,6 @@ char *tutti_tokenizer_decode(const tutti_tokenizer *tokenizer, const int32_t *id
 int64_t tutti_tokenizer_size(const tutti_tokenizer *tokenizer)
 {
     return tokenizer ? tokenizer->size : 0;
-}
-
-int32_t tutti_tokenizer_id(const tutti_tokenizer *tokenizer, const char *token)
-{
-    if (!tokenizer || !token) return -1;
-    const int32_t added = vocabulary_find(&tokenizer->added.ids, token, strlen(token));
-    return added >= 0 ? tokenizer->added.tokens[added].id
-                      : vocabulary_find(&tokenizer->model.vocabulary, token, strlen(token));
 }
 
 const char *tutti_tokenizer_token(const tutti_tokenizer *tokenizer, int32_t id)

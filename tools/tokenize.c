@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "formats/json_lines.h"
 #include "tools/commands.h"
-#include "tools/overwrite.h"
 #include "tutti_text.h"
 
 #include <stdio.h>
@@ -161,8 +160,6 @@ int command_tokenize(int argc, char **argv)
     if (parsed != PARSED_RUN) return parsed_exit(parsed);
     if (!path == !train) return wrong_use("tokenize", "give either TOKENIZER or --train FILE");
     if (!train != !saved) return wrong_use("tokenize", "--train and --save belong together");
-    const int refused = overwrite_check(&usage, path, NULL, 0);
-    if (refused != EXIT_DONE) return refused;
     learned.special = special.list;
     learned.special_count = special.count;
     return train ? learn(train, saved, &learned) : show(path, json, !no_special);

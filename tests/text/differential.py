@@ -238,7 +238,7 @@ def lengths():
     return pieces(pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.FixedLength(3))
 
 
-TOKENIZERS = {maker.__name__: maker for maker in (gpt2, roberta, llama3, qwen2, gpt4o, llama2, mistral, clip, bert, bert_cased, unigram, unigram_bytes,
+TOKENIZERS = {make.__name__: make for make in (gpt2, roberta, llama3, qwen2, gpt4o, llama2, mistral, clip, bert, bert_cased, unigram, unigram_bytes,
                                                   words, punctuation, digits, numbers, lengths)}
 
 
