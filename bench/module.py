@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times training steps of a module, by PyTorch's own loop and by tutti.torch, in turns.
+"""Times training steps of a module, or inference, by PyTorch's own loop and by tutti.torch, in turns.
 
     tests/python/with-package build bench/module.py [--module resnet18] [--batch 16] [--rounds 2]
     tests/python/with-package build bench/module.py --module bert_small --batch 32 [--dropout 0.1]

@@ -16,6 +16,7 @@ enum {
     KEPT_BYTES = 1 << 20, /* weights that a core's second-level cache keeps */
     SAMPLES_PER_UNIT = 4, /* from so many on, tasks divide the samples */
     STEPS = 4096,         /* launches of a node at most */
+    LOCAL_BYTES = 3072,   /* the sums of twelve samples at least */
 };
 
 struct panels {
@@ -87,7 +88,7 @@ static const char *fits(const struct problem *problem)
     if (refusal) return refusal;
     if (a->kind == RECURRENT_GRU && !a->after)
         return "a reset gate that multiplies the state makes two products of a step";
-    if (problem->device->local_bytes < sizeof(float) * 12 * 4 * 16) return "the device's local memory is too small";
+    if (problem->device->local_bytes < LOCAL_BYTES) return "the device's local memory is too small";
     return NULL;
 }
 
@@ -127,7 +128,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
 ARGUMENTS(panels_forward, PANELS_FORWARD_ARGUMENTS)
 ARGUMENTS(panels_backward, PANELS_BACKWARD_ARGUMENTS)
 
-/* Steps `first` to `stop`, or back to the one after `stop`. */
+/* Steps `first` to the one before `stop`; the gradient's down to the one after it. */
 static void emit_steps(const struct problem *problem, const struct operands *operands, const struct panels *p,
     int64_t first, int64_t stop, struct launch_list *list)
 {
