@@ -14,6 +14,8 @@
 
 #include <tutti.h>
 #include <tutti_inspect.h>
+#include <tutti_sequences.h>
+#include <tutti_steps.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -183,6 +185,47 @@ public:
     }
 };
 
+/* An output, as the trainer has it: [samples][shape of a sample]. Closed at the end of its scope, before its trainer is
+ * freed. */
+class output_view
+{
+public:
+    output_view(tutti_trainer *trainer, tutti_tensor output)
+        : trainer_(trainer)
+    {
+        check(tutti_view_output(trainer, output, &view_));
+    }
+    output_view(output_view &&other) noexcept
+        : trainer_(std::exchange(other.trainer_, nullptr))
+        , view_(other.view_)
+    {
+    }
+    output_view &operator=(output_view &&other) noexcept
+    {
+        std::swap(trainer_, other.trainer_);
+        std::swap(view_, other.view_);
+        return *this;
+    }
+    ~output_view()
+    {
+        if (trainer_) tutti_view_close(trainer_, &view_, false);
+    }
+    const float *data() const
+    {
+        if (!trainer_) throw error(TUTTI_INVALID, "this view was moved to another");
+        return view_.values;
+    }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(view_.count); }
+    const tutti_shape &shape() const noexcept { return view_.shape; }
+    const float *begin() const { return data(); }
+    const float *end() const { return data() + size(); }
+    float operator[](std::size_t index) const { return data()[index]; }
+
+private:
+    tutti_trainer *trainer_;
+    tutti_view view_ = TUTTI_OPTIONS(tutti_view);
+};
+
 using trainer_owner = owner<tutti_trainer, tutti_trainer_free>;
 class trainer : public trainer_owner
 {
@@ -257,6 +300,27 @@ public:
         require("the array for an output", values.size(), samples, elements_of(output, length_of(feeds)));
         check(tutti_infer(*this, list.data(), static_cast<int>(list.size()), samples, &fetch, 1));
     }
+
+    /* Computes an output and shows it, without a copy where tutti_view_output() needs none. The samples are computed at
+     * once; close the view, by the end of its scope, before the trainer computes something else. */
+    output_view view(std::initializer_list<feed> feeds, std::int64_t samples, tutti_tensor output)
+    {
+        const auto list = checked(feeds, samples);
+        check(tutti_infer_keep(*this, list.data(), static_cast<int>(list.size()), samples, &output, 1));
+        return output_view(*this, output);
+    }
+    /* State that tutti_training.carries keeps on the device: all samples of the pair's input. */
+    void set_carried(tutti_tensor input, span<const float> values, std::int64_t samples)
+    {
+        require("the array for a state", values.size(), samples, elements_of(input, 0));
+        check(tutti_set_carried(*this, input, values.data(), samples));
+    }
+    void get_carried(tutti_tensor input, span<float> values, std::int64_t samples)
+    {
+        require("the array for a state", values.size(), samples, elements_of(input, 0));
+        check(tutti_get_carried(*this, input, values.data(), samples));
+    }
+    void reset_carried() { check(tutti_reset_carried(*this)); }
 
 private:
     static void require(const std::string &what, std::size_t size, std::int64_t samples, std::uint64_t elements)

@@ -66,6 +66,8 @@ def member_type(kind, enums):
         return "Shape"
     if kind["name"] == "tutti_tensor":
         return "Tensor | Sequence[Tensor]"
+    if kind["name"] == "tutti_carry":
+        return "Sequence[tuple[Tensor, Tensor]]"
     one = SCALARS.get(kind["name"])
     return one if one is None or not kind.get("pointers") else numbers(one)
 

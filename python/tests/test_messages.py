@@ -39,7 +39,7 @@ WRONG = {
     "batch of the trainer": (TypeError, "no option 'batch': write batch_size", lambda t: trainer(batch=256)),
     "near batch_size": (TypeError, r"no option 'batchsize': did you mean 'batch_size'\?$", lambda t: trainer(batchsize=256)),
     "number of losses": (TypeError, "no option 'loss_count'", lambda t: trainer(loss_count=2)),
-    "carries": (TypeError, "no option 'carries'", lambda t: trainer(carries=[t])),
+    "carries": (TypeError, "it must be a list of pairs of tensors", lambda t: trainer(carries=[t])),
     "parameter": (KeyError, "no parameter 'nope': there are fc.weight, fc.bias", lambda t: t.parameters["nope"]),
     "near parameter": (KeyError, "did you mean 'fc.weight'", lambda t: t.parameters["fc.weights"]),
     "parameter that is set": (KeyError, "did you mean 'fc.bias'", lambda t: t.parameters.__setitem__("bias", 0)),

@@ -14,7 +14,8 @@ from ._native import ffi, lib
 from ._network import Network, Tensor, load
 from ._runtime import Device, Runtime, devices, use
 from ._fit import Metrics
-from ._trainer import Trainer
+from ._inference import View
+from ._trainer import Reader, Trainer
 from .callbacks import History
 from .errors import *  # noqa: F403
 from .layers import *  # noqa: F403
@@ -23,7 +24,7 @@ from .optimizers import SGD, Adagrad, Adam, AdamW, Lion, NAdam, Optimizer, RMSpr
 SEQUENCE = lib.TUTTI_SEQUENCE   # the length of sequences in the shape of an input
 __version__ = ffi.string(lib.tutti_version()).decode()
 __all__ = ["SEQUENCE", "SGD", "Adagrad", "Adam", "AdamW", "Device", "History", "Lion", "Metrics", "NAdam", "Network", "Optimizer", "RMSprop",
-           "Runtime", "Tensor", "Trainer", "callbacks", "data", "devices", "errors", "layers", "load", "models", "ops", "use", *errors.__all__, *layers.__all__]
+           "Reader", "Runtime", "Tensor", "Trainer", "View", "callbacks", "data", "devices", "errors", "layers", "load", "models", "ops", "use", *errors.__all__, *layers.__all__]
 
 
 def __getattr__(name):

@@ -135,6 +135,9 @@ class Options:
             if not self.count(name, len(tensors)) and len(tensors) != 1:
                 raise ValueError(f"{name} is one tensor")
             return self.keep(ffi.new("tutti_tensor[]", [self.tensor(tensor) for tensor in tensors]))
+        if item == "tutti_carry":
+            self.struct.carry_count = len(value)
+            return self.keep(ffi.new("tutti_carry[]", [{"output": self.tensor(output), "input": self.tensor(to)} for output, to in value]))
         if item in ("float", "double"):
             try:
                 array = self.keep(numpy.ascontiguousarray(value, "float32" if item == "float" else "float64").reshape(-1))

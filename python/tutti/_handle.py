@@ -79,7 +79,7 @@ class UseLock:
         self.lock.release()
         while self.waiting and self.lock.acquire(blocking=False):
             try:
-                free, pointer = self.waiting.pop()
+                free, pointer = self.waiting.pop(0)     # what is made of another object is freed before it
                 free(pointer)
             except IndexError:
                 pass

@@ -1,6 +1,7 @@
 """Training, evaluation and prediction."""
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
@@ -10,7 +11,8 @@ from ._batches import Batches
 from ._call import Options, encoded
 from ._feeds import Feeds, Port, Source, is_large, paired, plain, ports_of
 from ._fit import Metrics
-from ._handle import Handle, taken
+from ._handle import Handle, UseLock, taken
+from ._inference import Carried, View, carries_of, view_of
 from ._native import ffi, lib
 from ._losses import loss_name
 from ._network import Network, Tensor
@@ -21,7 +23,7 @@ from .errors import by_status, check, made
 from .optimizers import optimizer_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from typing_extensions import Unpack
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 SIMPLE = {"cross_entropy": lib.TUTTI_CROSS_ENTROPY, "mse": lib.TUTTI_MSE}
 CLASSES = ("cross_entropy", "nll")
 # Members of tutti_training that it does not take: what it sets itself, and what is for programs in C.
-NOT_TAKEN = {"size", "batch", "parameters_of", "carries"}
+NOT_TAKEN = {"size", "batch", "parameters_of"}
 OPTIONS = ["batch_size", *(name for name, _ in ffi.typeof("tutti_training").fields if name not in NOT_TAKEN and not name.endswith("_count"))]
 # What to write in place of options of other packages.
 INSTEAD = {"metrics": ": fit() and evaluate() give the loss and, of classes, the accuracy; others are computed from predict(), as in callbacks",
@@ -57,8 +59,12 @@ class Trainer(Handle):
     optimizer  tutti.SGD(0.1, momentum=0.9), ...; or its name; None: a model's own, else SGD
     batch_size the largest batch; None: that of the first call
 
+    carries    [(output, input), ...] of a trainer without a loss: state that stays on the device. The output of a predict() is the
+               input of the next one, which begins with zeros
+
     Other options are those of tutti_training: seed, precision="bf16", clip_norm, ema_decay, sync_batchnorm, ..."""
     closed = False
+    begun = 0   # samples of the state that is carried; 0: it has not begun
 
     def __init__(self, network: Network | Tensor, loss: str | Tensor | Sequence[Tensor] | None = None, optimizer: Optimizer | str | None = None, *,
                  batch_size: int | None = None, seed: int = 0, **options: Unpack[TrainingOptions]) -> None:
@@ -79,10 +85,29 @@ class Trainer(Handle):
         own = defaults.pop("loss", lib.TUTTI_LOSS_NONE)
         self.options = {**optimizer_options(optimizer, defaults), "seed": seed, **options}
         self.ports, self.history, self.fitting, self.resumed = None, History(), False, False
+        self.take_carries()
         if loss is None:
-            self.take_loss(own)
+            self.take_loss(lib.TUTTI_LOSS_NONE if self.carried_to else own)
         else:
             self.set_loss(loss)
+
+    def take_carries(self):
+        """Makes what is carried outputs of the trainer. Their inputs are not fed."""
+        carries = carries_of(self.options.get("carries") or [], Tensor)
+        names = {tensor.c.id: name for name, tensor in self.network.inputs.items()}
+        for _, tensor in carries:
+            if tensor.network is not self.network or tensor.c.id not in names:
+                raise ValueError("a pair of carries is (output, input): its second tensor is not an input of the network")
+        self.carried_to = {names[tensor.c.id]: tensor for _, tensor in carries}
+        given = self.options.get("outputs") or []
+        outputs = list(given) if isinstance(given, (list, tuple)) else [given]
+        known = {self.output.c.id, *(tensor.c.id for tensor in outputs if isinstance(tensor, Tensor))}
+        for tensor, _ in carries:
+            if tensor.c.id not in known:
+                outputs.append(tensor)
+                known.add(tensor.c.id)
+        if carries:
+            self.options |= {"carries": carries, "outputs": outputs or None}
 
     def set_loss(self, loss: str | Tensor | Sequence[Tensor]) -> None:
         """Sets the members of tutti_training for the loss, and the inputs and targets that training reads."""
@@ -111,7 +136,7 @@ class Trainer(Handle):
                 targets = Port("targets", "int32", (), True)
             elif loss == lib.TUTTI_MSE:
                 targets = Port("targets", "float32", shape, True)
-        self.ports = ports_of(self.network) + ([targets] if targets else [])
+        self.ports = [port for port in ports_of(self.network) if port.name not in self.carried_to] + ([targets] if targets else [])
 
     # ----------------------------------------------------------------------------------------------- compilation ----
 
@@ -133,6 +158,8 @@ class Trainer(Handle):
                 pointer = super().pointer
                 if batch <= self.options["batch"]:
                     return pointer
+                if self.begun:
+                    raise ValueError(f"the state is of {self.begun} samples, but the call has {batch}: call reset_carried() before others")
                 if self.fitting:
                     raise ValueError(f"a batch of {batch} samples is larger than that of the running fit(), {self.options['batch']}")
             options = {**self.options, "batch": max(batch, self.batch_size or 0)}
@@ -145,11 +172,20 @@ class Trainer(Handle):
                 lib.tutti_snapshot_free(snapshot or ffi.NULL)
             return super().pointer
 
-    def replace(self, options, snapshot):
+    @contextlib.contextmanager
+    def locked(self, batch: int, length: int) -> Iterator[Any]:
+        """compiled(), while no other thread uses it."""
+        with self.lock:
+            yield self.compiled(batch, length)
+
+    def library_trainer(self, options):
         losses = options.get("losses", ())
         lengths = {"shares": len(self.network.runtime.devices), "loss_weights": len(losses) if isinstance(losses, (list, tuple)) else 1}
         given = Options("tutti_training", options, None, lengths)
-        made_now = made(lib.tutti_compile(self.network.pointer, self.output.c, given.struct))
+        return made(lib.tutti_compile(self.network.pointer, self.output.c, given.struct))
+
+    def replace(self, options, snapshot):
+        made_now = self.library_trainer(options)
         if snapshot is not None:
             check(lib.tutti_snapshot_restore(made_now, snapshot))
             lib.tutti_trainer_free(self._pointer)
@@ -229,13 +265,14 @@ class Trainer(Handle):
         """Loss and accuracy in inference mode, of what fit() takes; of tutti.data, those of its test or held-out samples."""
         data: Any = x
         given = _fit.training_of(self, (data.test or data.val) if hasattr(x, "parts") else x, y)
-        with self.lock:
+        with self.locked(1, getattr(given, "length", 0)):
             return _fit.evaluate(self, given)
 
     def predict(self, x: Samples, out: Any = None) -> Any:
         """The network's output for each sample, of what fit() takes, or of tutti.data's parts. out: an array or a tensor of another
         package, float32 in the host's memory, that the outputs are written to."""
-        found = [self.inferred(feeds) for feeds in self.inference_feeds(x)]
+        given = self.inference_feeds(x)
+        found = [self.inferred(feeds) for feeds in ([self.single(given)] if self.carried_to else given)]
         values = found[0] if len(found) == 1 else numpy.concatenate(found) if found else numpy.empty((0, *self.output.shape), "float32")
         if out is None:
             return values
@@ -276,9 +313,56 @@ class Trainer(Handle):
         fetches = ffi.new("tutti_fetch[]", len(values))
         for fetch, tensor, array in zip(fetches, tensors, values):
             fetch.tensor, fetch.dtype, fetch.data = tensor.c, lib.TUTTI_DTYPE_F32, ffi.cast("void *", array.ctypes.data)
-        with self.lock:
-            check(lib.tutti_infer(self.compiled(1, feeds.length), feeds.array, feeds.count, feeds.samples, fetches, len(values)))
+        with self.locked(self.least(feeds.samples), feeds.length) as pointer:
+            check(lib.tutti_infer(pointer, feeds.array, feeds.count, feeds.samples, fetches, len(values)))
+            self.has_carried(feeds.samples)
         return values
+
+    def single(self, given):
+        """The only one of some feeds: a call has all samples of the state, or shows one memory."""
+        feeds = list(given)
+        if len(feeds) != 1:
+            raise ValueError(f"the samples come in {len(feeds)} parts: give one array, of at most {PREDICTED} samples where it is converted")
+        return feeds[0]
+
+    def predict_view(self, x: Inputs, output: Tensor | None = None) -> View:
+        """What predict() returns, without a copy where the trainer's only device shares the host's memory and computes all at once:
+
+            with trainer.predict_view(x) as y:
+                best = y.array.argmax(1)
+
+        output: another one, of the option `outputs`. Until the block ends, and while an array of y is kept, calls that compute, save
+        or load raise InvalidError."""
+        return view_of(self, self.single(self.inference_feeds(x)), self.output if output is None else output)
+
+    def reader(self, output: Tensor | None = None, loss: str | Tensor | Sequence[Tensor] | None = None, *, batch_size: int | None = None,
+               **options: Unpack[TrainingOptions]) -> Reader:
+        """A trainer that infers and evaluates with this one's parameters, as they are after the last step, also in another thread
+        while this one trains. It has a batch size, devices (shares) and outputs of its own, and no copy of the parameters on the host.
+        output: the tensor that it predicts; None: this trainer's. loss: for evaluate(); None: none."""
+        return Reader(self, output, loss, batch_size, options)
+
+    # ------------------------------------------------------------------------------------------- carried state ----
+
+    def least(self, samples):
+        """The batch that an inference needs: all samples at once if state is carried."""
+        return samples if self.carried_to else 1
+
+    def has_carried(self, samples):
+        if self.carried_to:
+            self.begun = samples
+
+    @property
+    def carried(self) -> Carried:
+        """The state that the option `carries` keeps, by the names of its inputs: it can be read and set."""
+        return Carried(self, self.carried_to)
+
+    def reset_carried(self) -> None:
+        """Sets the state to zeros. The next predict() may have another number of samples."""
+        with self.lock:
+            if self._pointer is not None or not self.carried_to:
+                check(lib.tutti_reset_carried(self.pointer))
+            self.begun = 0
 
     def cancel(self) -> None:
         """Ends a fit() that runs in another thread after its step."""
@@ -391,7 +475,7 @@ class Trainer(Handle):
 
     def __reduce__(self):
         """As a checkpoint, with the network."""
-        members = {name: getattr(self, name) for name in ("network", "output", "batch_size", "options", "ports", "history", "resumed")}
+        members = {name: getattr(self, name) for name in ("network", "output", "batch_size", "options", "ports", "history", "resumed", "carried_to")}
         with self.lock:
             return _pickling.trainer_of, (members, _pickling.checkpoint_of(self))
 
@@ -400,3 +484,66 @@ class Trainer(Handle):
 
     def __repr__(self) -> str:
         return f"<tutti.Trainer of {self.network.parameter_count} parameters>"
+
+
+class Reader(Trainer):
+    """What Trainer.reader() returns."""
+
+    def __init__(self, owner: Trainer, output: Tensor | None, loss: str | Tensor | Sequence[Tensor] | None, batch_size: int | None,
+                 options: Mapping[str, Any]) -> None:
+        self.owner, self.read = owner, None
+        super().__init__(owner.output if output is None else output, loss, batch_size=batch_size, **{"sequence": owner.options.get("sequence"), **options})
+        if self.network is not owner.network:
+            raise ValueError("a reader's output is a tensor of the same network")
+        self.lock = UseLock()   # its own, so that it infers while the other one trains
+
+    def take_loss(self, loss):
+        """A model's own loss is for training."""
+        super().take_loss(lib.TUTTI_LOSS_NONE if isinstance(loss, int) and not isinstance(loss, bool) else loss)
+
+    def is_compiled(self, batch):
+        return self._pointer is not None and self.read == self.owner._pointer and batch <= self.options["batch"]
+
+    def compiled(self, batch, length=0):
+        """As the owner's, which is made anew itself for a larger batch: then so is the reader."""
+        if self.closed:
+            raise ValueError("this Reader was closed")
+        if not self.is_compiled(batch):
+            with self.network.lock, self.lock:
+                if not self.is_compiled(batch):
+                    self.compile(batch, length)
+        return super(Trainer, self).pointer
+
+    @contextlib.contextmanager
+    def locked(self, batch: int, length: int) -> Iterator[Any]:
+        """Takes the network's lock before its own, as callbacks of fit() do."""
+        while True:
+            self.compiled(batch, length)
+            with self.lock:
+                if self.is_compiled(batch):
+                    yield super(Trainer, self).pointer
+                    return
+
+    def compile(self, batch, length):
+        if self.begun:
+            raise ValueError(f"the state is of {self.begun} samples, and of a trainer that was made for smaller batches: call reset_carried()")
+        if self._pointer is not None and self._users > 1:
+            raise by_status[lib.TUTTI_INVALID]("a view or an array of predict_view() is in use, and the reader must be made anew: close the view first")
+        read = self.owner.pointer
+        options = {**self.options, "batch": max(batch, self.batch_size or 0), "parameters_of": read}
+        if length and not options.get("sequence"):
+            options["sequence"] = length
+        made_now = self.library_trainer(options)
+        before, self.read, self.options = self._pointer, read, options
+        if before is None:
+            Handle.__init__(self, made_now, lambda pointer: self.network.lock.free(lib.tutti_trainer_free, pointer), self.network)
+        else:
+            self._pointer = made_now
+            lib.tutti_trainer_free(before)
+
+    def reader(self, output: Tensor | None = None, loss: str | Tensor | Sequence[Tensor] | None = None, *, batch_size: int | None = None,
+               **options: Unpack[TrainingOptions]) -> Reader:
+        return self.owner.reader(output, loss, batch_size=batch_size, **options)
+
+    def __reduce__(self):
+        raise TypeError("a Reader cannot be pickled: pickle the trainer whose parameters it reads")

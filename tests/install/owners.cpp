@@ -65,6 +65,51 @@ static void check_sizes(const tutti::runtime &runtime)
     throws(TUTTI_INVALID, "2 samples of 15", [&] { moved.evaluate({ { "x", shorter }, { "targets", classes } }, 2); });
 }
 
+/* Outputs that are viewed, state that is carried, and a trainer that reads another one's parameters. */
+static void check_inference(const tutti::runtime &runtime)
+{
+    tutti::network network(runtime);
+    const tutti_tensor x = tutti_input(network, "x", tutti::shape({ 2 })),
+                       h = tutti_input(network, "h", tutti::shape({ 2 }));
+    const tutti_tensor y =
+        tutti_add(network, tutti_mul(network, x, tutti_parameter(network, "w", tutti::shape({ 2 }), nullptr)), h);
+    tutti::trainer owner = made(network, y);
+    const float ones[] = { 1, 1 };
+    tutti::check(tutti_set_parameter(owner, "w", ones, 2));
+    const tutti_carry carry = { y, h };
+    tutti_training reading = TUTTI_OPTIONS(tutti_training);
+    reading.loss = TUTTI_LOSS_NONE;
+    reading.parameters_of = owner;
+    reading.carries = &carry;
+    reading.carry_count = 1;
+    tutti::trainer reader(network, y, reading);
+    const std::array<float, 4> steps = { 1, 2, 3, 4 };
+    std::array<float, 4> state = {};
+    for (int step = 1; step <= 3; step++) {
+        tutti::output_view view = reader.view({ { "x", steps } }, 2, y);
+        require(view.size() == 4 && view.shape().rank == 2 && view.shape().sizes[0] == 2, "the shape of a view");
+        for (std::size_t i = 0; i < 4; i++) require(view[i] == static_cast<float>(step) * steps[i], "a state");
+        throws(TUTTI_INVALID, "view", [&] { reader.infer({ { "x", steps } }, 2, y, state); });
+        tutti::output_view other = std::move(view);
+        throws(TUTTI_INVALID, "moved", [&] { view.data(); });
+        float sum = 0;
+        for (const float value : other) sum += value;
+        require(sum == static_cast<float>(10 * step), "all of a view");
+    }
+    reader.get_carried(h, state, 2);
+    require(state[3] == 12, "a state that was read");
+    reader.set_carried(h, steps, 2);
+    reader.infer({ { "x", steps } }, 2, y, state);
+    require(state[3] == 8, "a state that was set");
+    throws(TUTTI_INVALID, "4 elements: 1 samples of 2", [&] { reader.set_carried(h, steps, 1); });
+    throws(TUTTI_INVALID, "4 elements: 3 samples of 2", [&] { reader.get_carried(h, state, 3); });
+    reader.reset_carried();
+    reader.infer({ { "x", tutti::span<const float>(steps.data(), 2) } }, 1, y, tutti::span<float>(state.data(), 2));
+    require(state[1] == 2, "a state that was reset");
+    owner.step({ { "x", steps }, { "h", steps }, { "targets", steps } }, 2);
+    throws(TUTTI_INVALID, "parameters of another", [&] { reader.step({ { "x", steps } }, 2); });
+}
+
 int main()
 {
     static_assert(!std::is_copy_constructible_v<tutti::network> && !std::is_copy_assignable_v<tutti::trainer>);
@@ -126,6 +171,7 @@ int main()
     trainer.fit(feeds, 8, fitting); /* it is still usable */
 
     check_sizes(runtime);
+    check_inference(runtime);
     tutti::network broken(runtime);
     const tutti_tensor bad = tutti_reshape(broken, tutti_input(broken, "x", tutti::shape({ 2 })), tutti::shape({ 5 }));
     throws(TUTTI_SHAPE, "", [&] { made(broken, bad); });
