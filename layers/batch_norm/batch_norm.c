@@ -11,7 +11,7 @@
 #include "layers/layers.h"
 #include "runtime/arguments.h"
 
-ATTRIBUTES_DESCRIBE(batch_norm, ATTRIBUTE(batch_norm, NUMBER, epsilon))
+ATTRIBUTES_DESCRIBE(batch_norm, ATTRIBUTE(batch_norm, NUMBER, epsilon), ATTRIBUTE(batch_norm, FLAG, biased_variance))
 
 /* ---------------------------------------------------------------------------------------------------- shapes ---- */
 
@@ -88,11 +88,22 @@ static tutti_status infer_fold(const struct graph *graph, struct node *node, str
     return TUTTI_OK;
 }
 
+/* Returns the biased variance of the M values that a mean is of: (M - 1) / M times the unbiased one. */
+static int biased_variance(struct graph *graph, const struct node *node)
+{
+    const struct planes x = value_planes(graph_at(graph, node->inputs[NORM_X]), CHANNEL_AXIS);
+    const double count = (double)(x.n * x.pixels);
+    const struct pointwise_attributes attributes = { .low = (float)((count - 1) / count) };
+    return graph_append(graph, &operation_scale, &attributes, &node->outputs[NORM_BATCH_VAR], 1, node->layer);
+}
+
 /* The "gradients" of the running statistics are outputs of the forward node. */
 static tutti_status gradient(struct graph *graph, const struct node *node, const struct node_gradients *g)
 {
     if (g->wanted[NORM_MEAN]) g->inputs[NORM_MEAN] = node->outputs[NORM_BATCH_MEAN];
-    if (g->wanted[NORM_VAR]) g->inputs[NORM_VAR] = node->outputs[NORM_BATCH_VAR];
+    const bool scaled = batch_norm_attributes(node)->biased_variance;
+    if (g->wanted[NORM_VAR])
+        g->inputs[NORM_VAR] = scaled ? biased_variance(graph, node) : node->outputs[NORM_BATCH_VAR];
     if (g->outputs[NORM_Y] == NO_VALUE) return TUTTI_OK;
     int inputs[] = { node->inputs[NORM_X], g->outputs[NORM_Y], node->inputs[NORM_GAMMA], node->outputs[NORM_SAVED_MEAN],
         node->outputs[NORM_SAVED_RSTD] };
@@ -215,7 +226,8 @@ static tutti_status check_momentum(float momentum)
     return TUTTI_OK;
 }
 
-tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const tutti_batch_norm_options *options)
+tutti_tensor batch_norm_build(
+    tutti_network *network, tutti_tensor tensor, const tutti_batch_norm_options *options, bool biased)
 {
     tutti_batch_norm_options read;
     const tutti_batch_norm_options *o = &read;
@@ -223,7 +235,8 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     if (readable != TUTTI_OK) return network_fail(network, readable);
     const struct value *x = network_value(network, tensor);
     if (!x) return (tutti_tensor) { NO_VALUE };
-    const struct batch_norm_attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f };
+    const struct batch_norm_attributes attributes = { .epsilon = o->epsilon != 0 ? o->epsilon : 1e-5f,
+        .biased_variance = biased };
     const float momentum = o->momentum != 0 ? o->momentum : 0.1f;
     tutti_status status = check_axes("batch_norm", x);
     if (status == TUTTI_OK) status = check_momentum(momentum);
@@ -244,4 +257,9 @@ tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor tensor, const
     inputs[NORM_VAR] = network_weight(network, layer, o->running_var, "running_var", shape, &var);
     inputs[NORM_CONSTANTS] = network_ok(network) ? graph_constants(&network->graph) : NO_VALUE;
     return network_append(network, layer, &operation_batch_norm, &attributes, inputs, 6);
+}
+
+tutti_tensor tutti_batch_norm(tutti_network *network, tutti_tensor x, const tutti_batch_norm_options *options)
+{
+    return batch_norm_build(network, x, options, false);
 }

@@ -150,6 +150,10 @@ static void add_sync(const struct problem *problem, const struct operands *opera
 {
     const int64_t parts = statistics->parts, stride = statistics->stride;
     if (!problem->synchronised) return;
+    if (batch_norm_attributes(problem->node)->biased_variance && kind == SYNC_MOMENTS && list->status == TUTTI_OK)
+        list->status = fail(TUTTI_UNSUPPORTED,
+            "batch_norm: biased_variance is not possible where several devices have common statistics "
+            "(tutti_training.sync_batchnorm)");
     if (parts > 1 || statistics->buffer != operands->workspace) {
         const bool many = parts > MOST_IN_TURN;
         const size_t group = group_size(problem->device, many ? 256 : 64), together = many && group > 8 ? 8 : group;

@@ -1,4 +1,5 @@
 /* Schemas of layers and losses that have a public function, which tutti_op() calls. */
+#include "layers/batch_norm/batch_norm.h"
 #include "layers/schema/schema.h"
 #include "tutti_sequences.h"
 
@@ -24,6 +25,7 @@ struct pixels_options {
 };
 struct batch_norm_options {
     float epsilon, momentum;
+    bool biased_variance;
 };
 struct normalise_options {
     struct reals mean, std;
@@ -55,11 +57,12 @@ static tutti_tensor batch_norm(tutti_network *network, const tutti_tensor *input
     if (!is_not_zero(network, "batch_norm", "epsilon", epsilon, "positive") ||
         !is_not_zero(network, "batch_norm", "momentum", momentum, "above 0 and at most 1"))
         return (tutti_tensor) { NO_VALUE };
-    return tutti_batch_norm(network, inputs[0],
+    return batch_norm_build(network, inputs[0],
         &(tutti_batch_norm_options) { .epsilon = epsilon,
             .momentum = momentum,
             .weight = optional(inputs, count, 1),
-            .bias = optional(inputs, count, 2) });
+            .bias = optional(inputs, count, 2) },
+        READ(batch_norm)->biased_variance);
 }
 
 static tutti_tensor normalise(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
@@ -212,7 +215,9 @@ static const struct op_schema layers[] = {
             { "bias", "as weight", true }),
         OP_ATTRIBUTES(NUMBER("epsilon", batch_norm, epsilon, "1e-5", "added to the variance; positive"),
             NUMBER("momentum", batch_norm, momentum, "0.1",
-                "weight of the newest batch in the running statistics: above 0, at most 1")),
+                "weight of the newest batch in the running statistics: above 0, at most 1"),
+            FLAG("biased_variance", batch_norm, biased_variance,
+                "1: the running variance is of the batch's biased variance; 0: of the unbiased one")),
         .layer = batch_norm },
     { "normalise", "(scale x - mean) / std as floats, for each of at most 16 channels",
         INPUTS({ "x", "[C, ...], an input of the network, of any type" }),

@@ -85,7 +85,7 @@ START_TEST(attributes_are_those_of_tutti_op)
     (void)tutti_conv2d(network, image, 4, 3, &(tutti_conv2d_options) { .stride = 2, .padding_w = -1, .groups = 2 });
     expect_last("conv2d", "kernel=3,3 stride=2,2 padding=0,0 dilation=1,1 groups=2");
     (void)tutti_batch_norm(network, image, NULL);
-    expect_last("batch_norm", "epsilon=9.99999975e-06");
+    expect_last("batch_norm", "epsilon=9.99999975e-06 biased_variance=0");
     ck_assert_ptr_null(tutti_network_attributes(network, tutti_network_nodes(network)));
 }
 END_TEST

@@ -293,6 +293,49 @@ static void count_single_values(void *user, tutti_log_level level, const char *l
 
 /* A device that computes one sample has one value for each feature: that is told once, unless the devices synchronise.
  */
+/* The variance of values begin to end - 1 of every third number, divided by their count. */
+static double variance_of(const float *values, int begin, int end)
+{
+    double mean = 0, variance = 0;
+    for (int i = begin; i < end; i++) mean += (double)values[3 * i] / (end - begin);
+    for (int i = begin; i < end; i++) variance += pow((double)values[3 * i] - mean, 2) / (end - begin);
+    return variance;
+}
+
+/* Of two devices, the mean over their parts; a part of one sample has the variance 0. */
+START_TEST(biased_running_variances)
+{
+    enum { MANY = 5 };
+    static const double parts[][2] = { { 5, 0 }, { 3, 2 }, { 4, 1 } };
+    float x[3 * MANY], targets[MANY] = { 0 }, found[3];
+    const int first = (int)parts[_i][0];
+    for (int i = 0; i < 3 * MANY; i++) x[i] = (float)(i * 7 % 11) / (float)(1 + i % 3);
+    tutti_runtime *runtime = tutti_open(&(tutti_runtime_options) { .devices = "0,1" });
+    tutti_network *network = tutti_network_new(runtime);
+    const tutti_tensor input = tutti_input(network, "x", TUTTI_SHAPE(3));
+    const tutti_tensor y = tutti_op(network, "batch_norm", &input, 1, "name=norm momentum=0.25 biased_variance=1");
+    tutti_training training = { .loss = TUTTI_MSE, .batch = MANY, .shares = parts[_i], .sync_batchnorm = true };
+    const tutti_tensor output = tutti_dense(network, y, 1, NULL);
+    tutti_trainer *refused = tutti_compile(network, output, &training);
+    ck_assert_msg(_i == 0 ? refused != NULL : !refused && strstr(tutti_message(NULL), "biased_variance"), "%s",
+        tutti_message(NULL));
+    tutti_trainer_free(refused);
+    training.sync_batchnorm = false;
+    tutti_trainer *trainer = tutti_compile(network, output, &training);
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    ASSERT_OK(tutti_train_step(trainer, FEED_PAIR(x, targets), MANY, NULL));
+    ASSERT_OK(tutti_get_parameter(trainer, "norm.running_var", found, 3));
+    for (int c = 0; c < 3; c++) {
+        const double whole = first * variance_of(x + c, 0, first) +
+            (first < MANY ? (MANY - first) * variance_of(x + c, first, MANY) : 0);
+        ck_assert_double_eq_tol((double)found[c], 0.75 + 0.25 * whole / MANY, 1e-5);
+    }
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+}
+END_TEST
+
 START_TEST(single_values_are_reported)
 {
     static const struct {
@@ -343,6 +386,7 @@ Suite *suite_sync(void)
     add_cases(cases, who_makes_nan_is_found, 2);
     tcase_add_test(cases, bad_data_blame_nobody);
     tcase_add_test(cases, automatic_shares);
+    tcase_add_loop_test(cases, biased_running_variances, 0, 3);
     tcase_add_loop_test(cases, single_values_are_reported, 0, 7);
     return suite;
 }

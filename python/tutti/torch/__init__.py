@@ -44,7 +44,7 @@ def leaves(tree):
 
 def shapes_of(given, arrays):
     """What a network is made for: structure, types and shapes of samples, and arguments that are no tensors."""
-    return (torch.utils._pytree.tree_structure(given), tuple((array.dtype, tuple(array.shape[1:])) for array in arrays),
+    return (repr(torch.utils._pytree.tree_structure(given)), tuple((array.dtype, tuple(array.shape[1:])) for array in arrays),
             tuple(one for one in torch.utils._pytree.tree_leaves(given) if not isinstance(one, torch.Tensor)))
 
 
@@ -242,7 +242,7 @@ class Trainer:
         output = prediction.tensor if prediction is not None and prediction.varies else terms[0][1]
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
                                         optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, samples), **self.options)
-        self.buffers = dict(self.whole.named_buffers(remove_duplicate=False))
+        self.buffers = {**listed, **dict(self.whole.named_buffers(remove_duplicate=False))}     # Keras's moving statistics are parameters
         self.baked = [(self.buffers[name], State(self.buffers[name])) for name in self.walk.baked if name in self.buffers]
 
     @property

@@ -12,6 +12,7 @@ from .._native import ffi, lib
 from .._network import Network
 from . import fourier
 from .host import evaluator, fed
+from .kerases import exporting
 from .movement import detached
 from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, is_whole, multiple_of, same_for_all, shape_of
@@ -30,6 +31,7 @@ SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 # Bytes and short integers overflow in PyTorch, and half precision rounds.
 OTHER_TYPES = {torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16}
 KERAS = "_torch_params."    # in names of parameters of Keras's models, whose layers use them by variables of their own
+MOST = (1 << 31) - 1     # samples of a batch: without a limit, PyTorch 2.6 finds that a product of sizes might overflow
 FOLDER = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -59,10 +61,11 @@ def exported(step, given, named, targets):
             raise ValueError("an array of samples has the batch as its first axis; a number has none")
         return array.detach().cpu()[:2] if len(array) > 1 else array.detach().cpu()[:1].expand(2, *array.shape[1:]).clone()
 
-    batch = torch.export.Dim("batch", min=2)
+    batch = torch.export.Dim("batch", min=2, max=MOST)
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
-    return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
+    with exporting():
+        return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
 
 
 def storage_of(tensor):
@@ -469,7 +472,7 @@ class Walk:
         return made if enabled else torch.utils._pytree.tree_map(lambda one: detached(self, one) if isinstance(one, Value) else one, made, is_leaf=lambda one: isinstance(one, Value))
 
 
-NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "batch_norm"}
+NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "batch_norm", "keras_batch_norm"}
 
 
 class Parameter:
@@ -477,6 +480,7 @@ class Parameter:
 
     def __init__(self, walk, target, values):
         self.walk, self.target, self.values, self.targets, self.uses, self.found = walk, target, values, [], 0, None
+        self.is_written = False     # as a moving statistic of Keras
 
     def complex_value(self):
         """Its parts, of a parameter of the network that has them in its last axis."""
@@ -492,6 +496,8 @@ class Parameter:
         return self.walk.trained(self.targets)
 
     def value(self):
+        if self.is_written:
+            raise Refused(f"{self.target} is read after it was written")
         if self.target in self.walk.owned:
             raise Refused(f"a layer has {self.target} already, which it cannot share")
         if self.found is None and self.values.is_complex():

@@ -3,7 +3,6 @@ import math
 
 import torch
 
-from .. import layers
 from .values import Refused, Value
 
 
@@ -113,7 +112,6 @@ def adaptive(operation, count):
 
 def batch_norm(walk, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False):
     input, weight, bias = values_of(input), values_of(weight), values_of(bias)
-    channels = input.shape.sizes[1]
     is_shared = running_mean is not None and any(one.is_written or one.found is not None for one in (running_mean, running_var))
     if not training and (not walk.infers or input.axis != 0 or is_shared):
         return fixed_norm(walk, input, weight, bias, values_of(running_mean), values_of(running_var), eps)
@@ -123,24 +121,40 @@ def batch_norm(walk, input, weight, bias, running_mean, running_var, training, m
         raise Refused("the batch is not the first axis")
     if momentum == 0 and training:
         raise Refused("momentum 0")
-    name = walk.unique(running_mean.target.removeprefix("module.").rsplit(".", 1)[0])
+    return trained_norm(walk, input, weight, bias, running_mean, running_var, momentum, eps)
+
+
+def trained_norm(walk, input, weight, bias, mean, variance, momentum, eps, **options):
+    """Normalises by the batch. mean, variance: running statistics, of which the layer has its own, a Buffer or a Parameter each."""
+    channels = input.shape.sizes[1]
+    name = walk.unique(mean.target.removeprefix("module.").rsplit(".", 1)[0])
     weight_tensor = weight.floats if weight is not None else walk.network.constant([1.0] * channels)
     bias_tensor = bias.floats if bias is not None else walk.network.constant([0.0] * channels)
 
     def build(x):
         shape = tuple(x.shape)
         flat = shape if len(shape) in (1, 3) else (channels, shape[1], 1) if len(shape) == 2 else (channels, shape[1], math.prod(shape[2:]))
-        y = layers.batch_norm(walk.reshaped(x, flat), name=name, epsilon=eps, momentum=momentum, weight=weight_tensor, bias=bias_tensor)
+        y = walk.network.op("batch_norm", walk.reshaped(x, flat), weight_tensor, bias_tensor, name=name, epsilon=eps, momentum=momentum, **options)
         return walk.reshaped(y, shape)
 
     made = walk.result(build(walk.spread(input)) if not input.split else joined_rows(walk, input, build), [one for one in (input, weight, bias) if one is not None], outer=input.outer)
-    for buffer, word in ((running_mean, "running_mean"), (running_var, "running_var")):
-        if buffer.is_written or buffer.found is not None:
-            raise Refused(f"{buffer.target} is used twice")
-        buffer.is_written = True
-        walk.set_initial(f"{name}.{word}", buffer.values)
-        walk.statistics[buffer.target] = f"{name}.{word}"
+    for statistic, word in ((mean, "running_mean"), (variance, "running_var")):
+        if statistic.is_written or statistic.found is not None:
+            raise Refused(f"{statistic.target} is used twice")
+        statistic.is_written = True
+        walk.set_initial(f"{name}.{word}", statistic.values)
+        walk.statistics[statistic.target] = f"{name}.{word}"
     return made
+
+
+def keras_batch_norm(walk, x, mean, variance, gamma, beta, momentum, epsilon):
+    """Keras's moving variance is of the variance that the batch is divided by."""
+    x, gamma, beta = values_of(x), values_of(gamma), values_of(beta)
+    if x.axis != 0:
+        raise Refused("the batch is not the first axis")
+    if momentum == 0:
+        raise Refused("momentum 1")
+    return trained_norm(walk, x, gamma, beta, mean, variance, momentum, epsilon, biased_variance=1)
 
 
 def joined_rows(walk, input, build):
@@ -257,7 +271,7 @@ OPERATORS = {
     **{f"max_pool{count}d": pooling("max_pool", count) for count in (1, 2, 3)}, **{f"avg_pool{count}d": pooling("average_pool", count) for count in (1, 2, 3)},
     **{f"max_pool{count}d_with_indices": pooling("max_pool", count, 0) for count in (2, 3)},
     **{f"adaptive_avg_pool{count}d": adaptive("average_pool", count) for count in (1, 2, 3)},
-    "batch_norm": batch_norm, "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": group_norm, "instance_norm": instance_norm,
+    "batch_norm": batch_norm, "keras_batch_norm": keras_batch_norm, "layer_norm": layer_norm, "rms_norm": rms_norm, "group_norm": group_norm, "instance_norm": instance_norm,
     "dropout": dropout, "feature_dropout": feature_dropout, "upsample_nearest1d": upsample("nearest"), "upsample_nearest2d": upsample("nearest"),
     "upsample_bilinear2d": upsample("linear"), "upsample_linear1d": upsample("linear"), "upsample_bicubic2d": upsample("cubic"),
 }
