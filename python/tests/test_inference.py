@@ -66,7 +66,7 @@ def test_view_of_another_output():
 # ------------------------------------------------------------------------------------------------------------- state ----
 
 def recurrent(**options):
-    """y = tanh(h W + x), which is also the next h, with a count of the steps beside it."""
+    """y = tanh(h W + x), which is also the next h, with a count of the steps next to it."""
     net = tutti.Network()
     x, h, count = net.input("x", (4,)), net.input("h", (4,)), net.input("count", (1,))
     y, more = tutti.tanh(tutti.dense(h, 4, name="fc") + x), count + 1.0
@@ -173,7 +173,7 @@ def test_reader(options):
 
 
 def test_reader_in_callbacks_and_threads():
-    """It infers between the steps of fit() and beside them, and each time with the parameters of one step."""
+    """It infers between the steps of fit() and while it trains, and each time with the parameters of one step."""
     trainer, _ = trained()
     x, y = data(64)
     reader, found, failed, ended = trainer.reader(), [], [], threading.Event()
