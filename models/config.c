@@ -1,7 +1,6 @@
 #include "models/config.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,15 +12,8 @@ struct reading {
     bool failed;
 };
 
-static void refuse(struct reading *r, const char *format, ...)
-{
-    va_list list;
-    if (r->failed) return;
-    r->failed = true;
-    va_start(list, format);
-    vsnprintf(r->message, r->bytes, format, list);
-    va_end(list);
-}
+#define REFUSE(r, ...) \
+    ((r)->failed ? (void)0 : ((r)->failed = true, (void)snprintf((r)->message, (r)->bytes, __VA_ARGS__)))
 
 /* NULL where there is none, or null. */
 static const json_t *find(const struct reading *r, const char *name)
@@ -37,7 +29,7 @@ static void read_size(struct reading *r, const char *name, int64_t least, int64_
     if (!value) return;
     *size = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
     if (*size < least || *size > MOST)
-        refuse(r, "%s must be a whole number from %lld to %d", name, (long long)least, MOST);
+        REFUSE(r, "%s must be a whole number from %lld to %d", name, (long long)least, MOST);
 }
 
 static void read_double(struct reading *r, const char *name, double least, double most, double *number)
@@ -45,7 +37,7 @@ static void read_double(struct reading *r, const char *name, double least, doubl
     const json_t *value = find(r, name);
     if (!value) return;
     *number = json_is_number(value) ? json_number_value(value) : least - 1;
-    if (!(*number >= least && *number <= most)) refuse(r, "%s must be a number from %g to %g", name, least, most);
+    if (!(*number >= least && *number <= most)) REFUSE(r, "%s is not a number, or out of its range", name);
 }
 
 static void read_float(struct reading *r, const char *name, double most, float *number)
@@ -60,7 +52,7 @@ static void read_flag(struct reading *r, const char *name, bool *flag)
     const json_t *value = find(r, name);
     if (!value) return;
     *flag = json_is_true(value);
-    if (!json_is_boolean(value)) refuse(r, "%s must be true or false", name);
+    if (!json_is_boolean(value)) REFUSE(r, "%s must be true or false", name);
 }
 
 /* The flag must be as these networks are. */
@@ -68,7 +60,7 @@ static void expect_flag(struct reading *r, const char *name, bool wanted)
 {
     bool flag = wanted;
     read_flag(r, name, &flag);
-    if (flag != wanted) refuse(r, "%s is %s, which these networks do not have", name, flag ? "true" : "false");
+    if (flag != wanted) REFUSE(r, "%s is %s, which these networks do not have", name, flag ? "true" : "false");
 }
 
 /* One of `words`, ended by NULL. */
@@ -82,7 +74,7 @@ static void read_word(struct reading *r, const char *name, const char *const *wo
         *position = i;
         return;
     }
-    refuse(r, "%s is \"%s\", which these networks do not have", name, word ? word : "not a text");
+    REFUSE(r, "%s is \"%s\", which these networks do not have", name, word ? word : "not a text");
 }
 
 static void read_activation(struct reading *r, const char *name, enum model_activation *activation)
@@ -116,7 +108,7 @@ static void read_fasttext(struct reading *r, struct model_config *c)
     read_size(r, "embedding_size", 1, &c->width);
     read_size(r, "buckets", 0, &c->buckets);
     if (c->buckets > MOST_BUCKETS || (c->buckets & (c->buckets - 1)))
-        refuse(r, "buckets must be a power of two up to %d, or 0", MOST_BUCKETS);
+        REFUSE(r, "buckets must be a power of two up to %d, or 0", MOST_BUCKETS);
 }
 
 static void read_bert(struct reading *r, struct model_config *c)
@@ -150,8 +142,8 @@ static void read_roberta(struct reading *r, struct model_config *c)
     read_size(r, "pad_token_id", 0, &padding);
     c->positions -= 2;
     if (padding != 1)
-        refuse(r, "pad_token_id is %lld: positions count from 1 more, which must be 2", (long long)padding);
-    if (c->positions < 1) refuse(r, "max_position_embeddings must be at least 3");
+        REFUSE(r, "pad_token_id is %lld: positions count from 1 more, which must be 2", (long long)padding);
+    if (c->positions < 1) REFUSE(r, "max_position_embeddings must be at least 3");
 }
 
 static void read_distilbert(struct reading *r, struct model_config *c)
@@ -225,13 +217,13 @@ static void read_rotary(struct reading *r, struct model_config *c)
         read_double(&inner, "low_freq_factor", 1e-6, 1e6, &rotary->low);
         read_double(&inner, "high_freq_factor", 1e-6, 1e6, &rotary->high);
         read_double(&inner, "original_max_position_embeddings", 1, 1e9, &rotary->original);
-        if (!json_is_object(own)) refuse(&inner, "rope_scaling must be an object");
+        if (!json_is_object(own)) REFUSE(&inner, "rope_scaling must be an object");
         r->failed = inner.failed;
     }
     rotary->kind = (enum model_rotary_kind)kind;
-    if (part < 1) refuse(r, "partial_rotary_factor is %g: these networks turn whole heads", part);
+    if (part < 1) REFUSE(r, "partial_rotary_factor is below 1: these networks turn whole heads");
     if (kind == ROTARY_LLAMA3 && !(rotary->high > rotary->low && rotary->original > 0))
-        refuse(r,
+        REFUSE(r,
             "rope_scaling: high_freq_factor must be above low_freq_factor, and "
             "original_max_position_embeddings given");
 }
@@ -244,12 +236,12 @@ static void read_window(struct reading *r, struct model_config *c, bool used, in
     read_size(r, "max_window_layers", 0, &first);
     if (used) read_size(r, "sliding_window", 1, &c->window.size);
     if (c->window.size == 0) return;
-    if (kinds && json_array_size(kinds) != (size_t)c->layers) refuse(r, "layer_types must have a word for each layer");
+    if (kinds && json_array_size(kinds) != (size_t)c->layers) REFUSE(r, "layer_types must have a word for each layer");
     for (int64_t i = 0; i < c->layers && i < MODEL_MOST_LAYERS; i++) {
         const char *kind = json_string_value(json_array_get(kinds, (size_t)i));
         c->window.layers[i] = kinds ? kind && !strcmp(kind, "sliding_attention") : i >= first;
         if (kinds && (!kind || (!c->window.layers[i] && strcmp(kind, "full_attention") != 0)))
-            refuse(r, "layer_types has \"%s\", which these networks do not have", kind ? kind : "no text");
+            REFUSE(r, "layer_types has \"%s\", which these networks do not have", kind ? kind : "no text");
     }
 }
 
@@ -280,13 +272,13 @@ static void read_llama(struct reading *r, struct model_config *c, const char *ty
     if (c->kv_heads == 0) c->kv_heads = qwen2 || qwen3 ? 32 : mistral ? 8 : c->heads;
     if (c->head_width == 0 && qwen3) c->head_width = 128;
     if (c->head_width == 0 && c->heads > 0) {
-        if (c->width % c->heads) refuse(r, "hidden_size must be a multiple of num_attention_heads, or head_dim given");
+        if (c->width % c->heads) REFUSE(r, "hidden_size must be a multiple of num_attention_heads, or head_dim given");
         c->head_width = c->width / c->heads;
     }
     if (c->heads % (c->kv_heads > 0 ? c->kv_heads : 1))
-        refuse(r, "num_attention_heads must be a multiple of num_key_value_heads");
-    if (c->head_width % 2) refuse(r, "head_dim must be even");
-    if (c->activation != MODEL_SILU) refuse(r, "hidden_act must be \"silu\"");
+        REFUSE(r, "num_attention_heads must be a multiple of num_key_value_heads");
+    if (c->head_width % 2) REFUSE(r, "head_dim must be even");
+    if (c->activation != MODEL_SILU) REFUSE(r, "hidden_act must be \"silu\"");
 }
 
 /* ---------------------------------------------------------------------------------------------------- reading ---- */
@@ -351,18 +343,18 @@ static void begin(struct reading *r, const struct model_config *own, const char 
         if (strcmp(published[i].type, type) != 0) continue;
         *config = published[i].defaults;
         if (config->family == own->family) return;
-        refuse(r, "it is of a network of the type \"%s\", and not of %s", type,
+        REFUSE(r, "it is of a network of the type \"%s\", and not of %s", type,
             *type_of(own->family) ? type_of(own->family) : "this model");
         return;
     }
-    if (*type) refuse(r, "it is of a network of the type \"%s\", which is not one of those that are known", type);
+    if (*type) REFUSE(r, "it is of a network of the type \"%s\", which is not one of those that are known", type);
 }
 
 static void check_heads(struct reading *r, const struct model_config *c)
 {
-    if (c->layers > MODEL_MOST_LAYERS) refuse(r, "more than %d layers are too many", MODEL_MOST_LAYERS);
+    if (c->layers > MODEL_MOST_LAYERS) REFUSE(r, "more than %d layers are too many", MODEL_MOST_LAYERS);
     if (c->family != FAMILY_LLAMA && c->heads > 0 && c->width % c->heads)
-        refuse(
+        REFUSE(
             r, "the %lld units of a state cannot be divided by %lld heads", (long long)c->width, (long long)c->heads);
 }
 
@@ -394,7 +386,7 @@ bool model_config_read(
         begin(&r, own, type ? type : type_of(own->family), config);
         read_family(&r, config, type ? type : type_of(own->family));
     } else {
-        refuse(&r, "it is not an object of JSON: %s", object ? "it is something else" : error.text);
+        REFUSE(&r, "it is not an object of JSON: %s", object ? "it is something else" : error.text);
     }
     json_decref(object);
     return !r.failed;

@@ -17,8 +17,10 @@ static tutti_tensor rms_norm(
     tutti_network *network, tutti_tensor x, const char *name, int64_t width, const struct model_config *config)
 {
     char weight[64], text[64];
+    const int exponent = config->epsilon > 0 ? (int)floor(log10((double)config->epsilon)) - 8 : 0;
+    const long long digits = llround((double)config->epsilon * pow(10, -exponent));
     snprintf(weight, sizeof(weight), "%s.weight", name);
-    snprintf(text, sizeof(text), "epsilon=%.9g", (double)config->epsilon);
+    snprintf(text, sizeof(text), "epsilon=%llde%d", digits, exponent); /* no point, which depends on the locale */
     const tutti_tensor inputs[] = { x, text_ones(network, weight, width) };
     return tutti_op(network, "rms_norm", inputs, 2, text);
 }

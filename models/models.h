@@ -22,7 +22,7 @@ struct model_facts {
     /* The last inputs are codes, whole numbers from 0 to less than these. */
     int64_t codes[MODEL_CODES];
     int code_count;
-    /* Of networks that take text. 0 and NULL: as the configuration says. */
+    /* Those of networks that take text; 0 and NULL: as the configuration says. */
     int64_t vocabulary;        /* tokens are below it */
     int64_t length;            /* tokens of the longest text */
     const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
@@ -46,7 +46,7 @@ struct model {
     float table_rate, table_weight_decay;
     int64_t few_epochs; /* ... to predict a number from less than MODEL_FEW_SAMPLES rows; 0: as from more */
     int64_t batch;
-    /* Of networks that take text, else NULL. */
+    /* What networks that take text are made of; NULL for others. */
     const struct model_config *config;
     /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
      * Errors stay in the network. */

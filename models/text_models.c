@@ -85,7 +85,7 @@ const struct model_config llama_config = { .family = FAMILY_LLAMA,
     {                                                                                                           \
         struct model_facts facts = *given;                                                                      \
         if (!facts.config) facts.config = &name##_config;                                                       \
-        return model_##builder(network, ids, classes, &facts);                                                  \
+        return builder(network, ids, classes, &facts);                                                          \
     }                                                                                                           \
     tutti_tensor name##_build(tutti_network *network, tutti_tensor ids, int classes)                            \
     {                                                                                                           \

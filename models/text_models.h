@@ -5,19 +5,19 @@
 #include "models/models.h"
 
 /* Each with the function that builds it. */
-#define TEXT_MODELS(X)    \
-    X(lstm, recurrent)    \
-    X(gru, recurrent)     \
-    X(fasttext, fasttext) \
-    X(bert_tiny, bert)    \
-    X(bert_mini, bert)    \
-    X(bert_small, bert)   \
-    X(bert_base, bert)    \
-    X(distilbert, bert)   \
-    X(roberta_base, bert) \
-    X(gpt, gpt)           \
-    X(gpt2, gpt)          \
-    X(llama, llama)
+#define TEXT_MODELS(X)          \
+    X(lstm, model_recurrent)    \
+    X(gru, model_recurrent)     \
+    X(fasttext, model_fasttext) \
+    X(bert_tiny, model_bert)    \
+    X(bert_mini, model_bert)    \
+    X(bert_small, model_bert)   \
+    X(bert_base, model_bert)    \
+    X(distilbert, model_bert)   \
+    X(roberta_base, model_bert) \
+    X(gpt, model_gpt)           \
+    X(gpt2, model_gpt)          \
+    X(llama, model_llama)
 
 #define TEXT_MODEL_DECLARATION(name, builder)                                         \
     extern const struct model_config name##_config;                                   \

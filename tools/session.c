@@ -85,7 +85,7 @@ static const char *describe_samples(const tutti_shape *shape, const tutti_data_i
     return buffer;
 }
 
-/* Of texts and other data. */
+/* Refuses texts for other networks, and other data for networks that take texts. */
 static int refuse_kind(const char *command, const struct model *model, const tutti_data_info *info)
 {
     struct text names = { 0 };

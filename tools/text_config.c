@@ -37,7 +37,7 @@ static int read_file(const char *command, const char *path, struct text_config *
         read ? "it is not an object, or longer than 16 KiB" : error.text);
 }
 
-/* What Tutti saved with weights. *own: they are Tutti's, so that a file beside them says nothing of them. */
+/* What Tutti saved with weights. *own: they are Tutti's, so that another file in their folder says nothing of them. */
 static int read_saved(const char *command, const char *weights, struct text_config *config, bool *own)
 {
     char *text = tutti_weights_metadata(weights, "model");

@@ -1,5 +1,5 @@
 /* What a network for texts is made of: the config.json that --config names, what weights say of themselves, or the
- * config.json beside them. */
+ * config.json in their folder. */
 #ifndef TOOLS_TEXT_CONFIG_H
 #define TOOLS_TEXT_CONFIG_H
 

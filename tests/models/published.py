@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Networks for texts beside transformers': random weights of one configuration, saved by save_pretrained(), are loaded by
+"""Networks for texts compared with transformers': random weights of one configuration, saved by save_pretrained(), are loaded by
 their own names; outputs are equal to 1e-5, gradients up to ten times the error that PyTorch's have in float32.
 
     published.py COMPARE [NAME...]     COMPARE: the program of compare.c; NAMEs: only these cases
