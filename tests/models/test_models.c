@@ -384,6 +384,42 @@ START_TEST(texts_have_both_targets)
 }
 END_TEST
 
+/* What a config.json says, and what is refused, with a part of the message. */
+static const struct {
+    const char *model, *json, *refused;
+} configs[] = {
+    { "llama", "{\"model_type\": \"qwen2\", \"num_hidden_layers\": 3, \"tie_word_embeddings\": true}", NULL },
+    { "llama", "{\"model_type\": \"gemma\"}", "\"gemma\"" },
+    { "llama", "{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\"}}", "\"yarn\"" },
+    { "llama", "{\"hidden_act\": \"gelu\"}", "silu" },
+    { "llama", "{\"partial_rotary_factor\": 0.5}", "partial_rotary_factor" },
+    { "gpt2", "{\"model_type\": \"bert\"}", "and not of gpt2" },
+    { "gpt2", "{\"scale_attn_by_inverse_layer_idx\": true}", "scale_attn_by_inverse_layer_idx" },
+    { "gpt2", "{\"n_layer\": 1.5}", "n_layer" },
+    { "bert_base", "{\"hidden_size\": 100}", "cannot be divided" },
+    { "bert_base", "{\"position_embedding_type\": \"relative_key\"}", "relative_key" },
+    { "roberta_base", "{\"pad_token_id\": 0}", "pad_token_id" },
+    { "fasttext", "{\"buckets\": 1000}", "power of two" },
+    { "lstm", "{\"pooling\": \"sum\"}", "\"sum\"" },
+    { "lstm", "[1]", "not an object" },
+};
+
+START_TEST(configurations_are_read_or_refused)
+{
+    char message[256] = "";
+    struct model_config config;
+    const struct model *model = model_find(configs[_i].model);
+    const bool read = model_config_read(configs[_i].json, model->config, &config, message, sizeof message);
+    ck_assert_int_eq(read, configs[_i].refused == NULL);
+    if (!read) ck_assert_msg(strstr(message, configs[_i].refused) != NULL, "%s", message);
+    if (!read) return;
+    ck_assert_int_eq(config.layers, 3);
+    ck_assert_int_eq(config.kv_heads, 32);
+    ck_assert(config.tied && config.bias.queries && !config.bias.output && !config.norm_of_queries);
+    ck_assert_int_eq(config.window.size, 0);
+}
+END_TEST
+
 START_TEST(image_too_small_is_one_clear_line)
 {
     tutti_tensor logits;
@@ -408,6 +444,7 @@ int main(void)
     tcase_add_test(group, samples_change_no_parameter);
     tcase_add_test(group, codes_are_embedded);
     tcase_add_loop_test(group, texts_have_both_targets, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_loop_test(group, configurations_are_read_or_refused, 0, (int)(sizeof(configs) / sizeof(configs[0])));
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
     SRunner *runner = srunner_create(suite);
