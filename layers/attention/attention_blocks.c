@@ -32,26 +32,26 @@ static int64_t padded(int64_t count, int64_t to)
 }
 
 /* Returns the floats of local memory, as attention_cpu.cl divides it. */
-static int64_t scratch_floats(const struct problem *problem, int64_t rows, int64_t keys)
+static int64_t scratch_floats(const struct problem *problem, bool backward, int64_t rows, int64_t keys)
 {
     const struct attention_sizes z = attention_sizes(problem);
     const int64_t v = problem->device->vector_width, q = padded(z.width, v), o = padded(z.width_v, v);
     const int64_t common = keys + 128 + v;
-    if (!attention_is_gradient(problem)) return rows * (q + o + 2) + keys * (z.width + o + TILE_ROWS) + common;
+    if (!backward) return rows * (q + o + 2) + keys * (z.width + o + TILE_ROWS) + common;
     const int64_t sums = padded(keys, TILE_ROWS) * (q + o), scores = 2 * rows * keys + TILE_ROWS;
     return keys * (z.width + z.width_v + q) + sums + rows * (2 * q + o + 1) + scores + rows / TILE_ROWS + common;
 }
 
-static struct blocks blocks_of(const struct problem *problem)
+static struct blocks blocks_of(const struct problem *problem, bool backward)
 {
     const struct attention_sizes z = attention_sizes(problem);
     const int64_t v = problem->device->vector_width;
-    struct blocks blocks = { .rows = attention_is_gradient(problem) ? QUERIES_BACKWARD : QUERIES, .keys = KEYS };
+    struct blocks blocks = { .rows = backward ? QUERIES_BACKWARD : QUERIES, .keys = KEYS };
     blocks.rows = padded(divide_up(z.length, divide_up(z.length, blocks.rows)), TILE_ROWS);
     while (blocks.keys > KEYS_LEAST && blocks.keys / 2 >= z.keys) blocks.keys /= 2;
     blocks.keys = padded(blocks.keys, v);
     for (;;) {
-        blocks.bytes = (size_t)scratch_floats(problem, blocks.rows, blocks.keys) * sizeof(float);
+        blocks.bytes = (size_t)scratch_floats(problem, backward, blocks.rows, blocks.keys) * sizeof(float);
         if (blocks.bytes <= problem->device->local_bytes || blocks.keys <= KEYS_LEAST) return blocks;
         blocks.keys /= 2;
     }
@@ -66,15 +66,19 @@ const char *attention_blocks_refusal(const struct problem *problem)
     if (z.length * z.heads * (z.width + z.width_v) > INT_MAX / 2 ||
         z.keys * z.heads * (z.width + z.width_v) > INT_MAX / 2)
         return "the heads of a sample are too large";
-    return blocks_of(problem).bytes > problem->device->local_bytes ? "local memory has no room for 32 keys" : NULL;
+    /* Both, so that a network whose forward node this takes has its gradient here, too. */
+    for (int backward = 0; backward < 2; backward++)
+        if (blocks_of(problem, backward).bytes > problem->device->local_bytes)
+            return "local memory has no room for 32 keys";
+    return NULL;
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct attention_sizes z = attention_sizes(problem);
     const struct dropping drop = attention_dropping(problem, &z);
-    const struct blocks blocks = blocks_of(problem);
     const bool backward = attention_is_gradient(problem);
+    const struct blocks blocks = blocks_of(problem, backward);
     char options[ATTENTION_OPTIONS];
     struct launch *launch = launch_add(list, "attention_cpu",
         backward ? "attention_blocks_gradient" : "attention_blocks", "-DMR=%d -DNV=%d %s", TILE_ROWS,
