@@ -63,6 +63,7 @@ const char *attention_blocks_refusal(const struct problem *problem)
     const char *reason = fits_cpu_class(problem);
     if (reason) return reason;
     if (problem->compute != COMPUTE_FP32) return "products of rounded operands are faster";
+    if (z.length < TILE_ROWS) return "products read keys once for so few queries";
     if (z.length * z.heads * (z.width + z.width_v) > INT_MAX / 2 ||
         z.keys * z.heads * (z.width + z.width_v) > INT_MAX / 2)
         return "the heads of a sample are too large";
