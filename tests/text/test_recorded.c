@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = { "roberta", "llama3", "qwen2", "llama2", "clip", "bert", "bert_cased" };
+static const char *const names[] = { "roberta", "llama3", "qwen2", "llama2", "clip", "bert", "bert_cased", "unigram",
+    "words" };
 
 /* Bytes of hexadecimal digits; NULL: there are none. */
 static char *bytes_of(const json_t *json, size_t *size)
