@@ -36,7 +36,7 @@ void tutti_network_free(tutti_network *network)
     }
     for (size_t i = 0; i < network->output_count; i++) free(network->outputs[i].name);
     free(network->outputs);
-    free(network->adapters);
+    free(network->adapters.list);
     free(network->parameters);
     free(network->layers);
     free(network->scope.text);

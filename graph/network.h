@@ -56,11 +56,14 @@ struct named_output {
     int value;
 };
 
-/* A low-rank adapter (tutti_lora()): numbers of parameters. weight += scale * up down, or its transpose. */
-struct adapter {
-    int weight, down, up;
-    bool transposed;
-    float scale, dropout;
+/* Low-rank adapters (tutti_lora()): numbers of parameters. weight += scale * up down, or its transpose. */
+struct adapters {
+    struct adapter {
+        int weight, down, up;
+        bool transposed;
+        float scale, dropout;
+    } * list;
+    size_t count, capacity;
 };
 
 struct tutti_network {
@@ -76,8 +79,7 @@ struct tutti_network {
     size_t layer_count, layer_capacity;
     struct named_output *outputs;
     size_t output_count, output_capacity;
-    struct adapter *adapters;
-    size_t adapter_count, adapter_capacity;
+    struct adapters adapters;
     struct network_scope {
         char *text;   /* "layer1.0." or NULL: the beginning of names */
         size_t *ends; /* its length before each push */

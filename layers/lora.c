@@ -42,8 +42,8 @@ static struct product_of product_of(const tutti_network *network, const struct n
 
 static bool is_factor(const tutti_network *network, int parameter)
 {
-    for (size_t i = 0; i < network->adapter_count; i++)
-        if (network->adapters[i].down == parameter || network->adapters[i].up == parameter) return true;
+    for (size_t i = 0; i < network->adapters.count; i++)
+        if (network->adapters.list[i].down == parameter || network->adapters.list[i].up == parameter) return true;
     return false;
 }
 
@@ -57,8 +57,8 @@ static bool matches(const tutti_network *network, const struct node *node, const
 
 static struct adapter *find_adapter(const tutti_network *network, int weight)
 {
-    for (size_t i = 0; i < network->adapter_count; i++)
-        if (network->adapters[i].weight == weight) return &network->adapters[i];
+    for (size_t i = 0; i < network->adapters.count; i++)
+        if (network->adapters.list[i].weight == weight) return &network->adapters.list[i];
     return NULL;
 }
 
@@ -83,8 +83,8 @@ static struct adapter *add_adapter(tutti_network *network, struct product_of pro
 {
     const tutti_shape shape = network->parameters[product.weight].shape;
     const int64_t outputs = shape.sizes[product.transposed], inputs = shape.sizes[!product.transposed];
-    const tutti_status status = memory_grow((void **)&network->adapters, &network->adapter_capacity,
-        network->adapter_count + 1, sizeof(*network->adapters));
+    const tutti_status status = memory_grow((void **)&network->adapters.list, &network->adapters.capacity,
+        network->adapters.count + 1, sizeof(*network->adapters.list));
     if (status != TUTTI_OK) {
         network_fail(network, status);
         return NULL;
@@ -96,8 +96,8 @@ static struct adapter *add_adapter(tutti_network *network, struct product_of pro
         .scale = options->alpha == 0 ? 1 : options->alpha / (float)options->rank,
         .dropout = options->dropout };
     if (network->status != TUTTI_OK) return NULL;
-    network->adapters[network->adapter_count] = adapter;
-    return &network->adapters[network->adapter_count++];
+    network->adapters.list[network->adapters.count] = adapter;
+    return &network->adapters.list[network->adapters.count++];
 }
 
 /* ------------------------------------------------------------------------------------------------------ nodes ---- */

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/saved_model.h"
+#include "tools/session.h"
 #include "tutti_finetune.h"
 
 #include <jansson.h>
@@ -73,31 +73,6 @@ int lora_network(const struct session *session)
         fprintf(stderr, "adapters of rank %lld: %lld parameters train instead of %lld\n", (long long)lora->rank,
             (long long)tutti_network_parameters(session->network), (long long)before);
     return result;
-}
-
-/* The merged weights are of the network without adapters, and say so. */
-static tutti_status save_merged(const struct session *session, const char *path)
-{
-    struct session plain = *session;
-    plain.lora.rank = 0;
-    tutti_status status = saved_model_keep(&plain);
-    if (status == TUTTI_OK) status = tutti_save_merged(session->trainer, path);
-    return status == TUTTI_OK ? saved_model_keep(session) : status;
-}
-
-int lora_save(const struct session *session, const char *name)
-{
-    const struct lora *lora = &session->lora;
-    if (lora->rank == 0) return EXIT_DONE;
-    char *folder = name ? memory_format("%s%s", name, LORA_FOLDER) : NULL;
-    tutti_status status = name && !folder ? TUTTI_NO_MEMORY : TUTTI_OK;
-    if (folder) status = tutti_save_adapter(session->trainer, folder);
-    if (folder && status == TUTTI_OK && session->rank == 0) fprintf(stderr, "adapters saved in %s\n", folder);
-    if (lora->merged && status == TUTTI_OK) status = save_merged(session, lora->merged);
-    if (lora->merged && status == TUTTI_OK && session->rank == 0)
-        fprintf(stderr, "merged weights saved as %s\n", lora->merged);
-    free(folder);
-    return status == TUTTI_OK ? EXIT_DONE : work_failed(session->command, status, tutti_message(session->runtime));
 }
 
 struct json_t *lora_describe(const struct lora *lora)

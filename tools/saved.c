@@ -56,7 +56,7 @@ int saved_build(const char *command, const struct saved_options *options, const 
     session->arrays = arrays;
     session->facts = options->network.facts;
     session->lora = options->network.lora;
-    session->weights = options->weights;
+    session->config.weights = options->weights;
     return session_build(session, model, shape, (int)classes);
 }
 
@@ -117,7 +117,7 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     session->pixels = data_pixels(data);
     session->facts = data_is_text(data) ? data_facts(data) : options->network.facts;
     session->lora = options->network.lora;
-    session->weights = options->weights;
+    session->config.weights = options->weights;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE && with_loss) result = session_check_data(session, data_masks(data));
     if (result != EXIT_DONE) return result;

@@ -156,7 +156,7 @@ int session_open(struct session *session, const char *command, const struct sess
 {
     *session = (struct session) { .command = command,
         .onnx = options->onnx,
-        .config_file = options->config,
+        .config.file = options->config,
         .rank = options->rank,
         .training = options->training,
         .advanced = options->advanced };
@@ -300,8 +300,7 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
 static int read_config(struct session *session, const struct model *model)
 {
     struct model_facts *facts = &session->facts;
-    const int result =
-        text_config_read(session->command, model, session->config_file, session->weights, &session->config);
+    const int result = text_config_read(session->command, model, &session->config);
     const int64_t vocabulary = session->config.made_of.vocabulary;
     facts->config = &session->config.made_of;
     if (result != EXIT_DONE || !session->config.json[0]) return result;
@@ -322,7 +321,7 @@ static int64_t default_length(const struct model *model, int64_t length, int64_t
 static int complete_facts(struct session *session, const struct model *model, tutti_shape shape)
 {
     struct model_facts *facts = &session->facts;
-    if (model->takes != MODEL_TAKES_TEXT && session->config_file)
+    if (model->takes != MODEL_TAKES_TEXT && session->config.file)
         return wrong_use(session->command, "--config is of networks for texts, but %s is none", model->name);
     if (model->takes != MODEL_TAKES_TEXT) return EXIT_DONE;
     const int result = read_config(session, model);

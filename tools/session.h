@@ -95,9 +95,7 @@ struct session {
     tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it */
     struct model_facts facts;        /* of the data: set before session_build() */
     struct lora lora;                /* adapters of the network: set before session_build() */
-    const char *weights;             /* those that will be loaded; or NULL */
-    struct text_config config;       /* of a network for texts */
-    const char *config_file;         /* --config; or NULL */
+    struct text_config config;       /* of a network for texts: its files are set before session_build() */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel or token */
     struct file_reading reading;
     tutti_trainer *trainer;

@@ -133,7 +133,7 @@ static int show(struct settings *s, struct session *session)
     session->reading.tells = s->why;
     session->arrays = s->expect;
     session->facts = s->saved.facts;
-    session->weights = s->weights;
+    session->config.weights = s->weights;
     result = session_build(session, model, shape, (int)outputs);
     if (result == EXIT_DONE && s->expect) result = arrays_expect(session, s->expect);
     if (result != EXIT_DONE) return result;

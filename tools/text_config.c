@@ -66,14 +66,14 @@ static int read_any(const char *command, const char *given, const char *weights,
     return access(path, F_OK) == 0 ? read_file(command, path, config) : EXIT_DONE;
 }
 
-int text_config_read(
-    const char *command, const struct model *model, const char *given, const char *weights, struct text_config *config)
+int text_config_read(const char *command, const struct model *model, struct text_config *config)
 {
     char message[256];
     config->json[0] = '\0';
     config->made_of = *model->config;
-    const int result = read_any(command, given, weights, config);
+    const int result = read_any(command, config->file, config->weights, config);
     if (result != EXIT_DONE || !config->json[0]) return result;
     if (model_config_read(config->json, model->config, &config->made_of, message, sizeof message)) return EXIT_DONE;
-    return wrong_use(command, "%s: %s: %s", model->name, given ? given : "the config.json of its weights", message);
+    return wrong_use(
+        command, "%s: %s: %s", model->name, config->file ? config->file : "the config.json of its weights", message);
 }

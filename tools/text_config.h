@@ -8,13 +8,13 @@
 enum { TEXT_CONFIG_BYTES = 1 << 14 };
 
 struct text_config {
+    const char *file;             /* of --config; NULL: none */
+    const char *weights;          /* those that will be loaded; NULL: none */
     char json[TEXT_CONFIG_BYTES]; /* "": none */
     struct model_config made_of;  /* what it says */
 };
 
-/* Reads it for the model. `given`: the file of --config, or NULL; `weights`: a file, or NULL. Returns an exit
- * status. */
-int text_config_read(
-    const char *command, const struct model *model, const char *given, const char *weights, struct text_config *config);
+/* Reads it for the model. Returns an exit status. */
+int text_config_read(const char *command, const struct model *model, struct text_config *config);
 
 #endif

@@ -423,7 +423,7 @@ static int prepare(struct training *training, struct settings *s, const struct m
     session->facts = data_facts(data);
     session->lora = s->lora;
     session->lora.tells = true;
-    session->weights = s->resume ? s->resumed : s->finetune.weights;
+    session->config.weights = s->resume ? s->resumed : s->finetune.weights;
     result = session_build(session, model, data->info.shape, data_outputs(data));
     if (result == EXIT_DONE) result = session_check_data(session, data_masks(data));
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);

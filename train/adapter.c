@@ -86,8 +86,8 @@ static tutti_status select_merged(
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < checkpoint->count; i++)
         selection->arrays[i] = parameter_in(&checkpoint->parameters[i], &checkpoint->weights);
-    for (size_t i = 0; i < network->adapter_count; i++) {
-        const struct adapter *adapter = &network->adapters[i];
+    for (size_t i = 0; i < network->adapters.count; i++) {
+        const struct adapter *adapter = &network->adapters.list[i];
         TRY(merge(checkpoint, adapter, &selection->merged[adapter->weight]));
         selection->arrays[adapter->weight] = selection->merged[adapter->weight];
         selection->arrays[adapter->down] = selection->arrays[adapter->up] = NULL;
@@ -125,8 +125,8 @@ static int add_unfrozen(const tutti_network *network, json_t *modules)
     for (size_t i = 0; i < network->parameter_count && !failed; i++) {
         const struct parameter *parameter = &network->parameters[i];
         bool other = parameter->kind == PARAMETER_TRAINED;
-        for (size_t a = 0; a < network->adapter_count; a++)
-            other &= network->adapters[a].down != (int)i && network->adapters[a].up != (int)i;
+        for (size_t a = 0; a < network->adapters.count; a++)
+            other &= network->adapters.list[a].down != (int)i && network->adapters.list[a].up != (int)i;
         if (!other) continue;
         char *module = module_of(parameter);
         bool known = false;
@@ -141,12 +141,12 @@ static int add_unfrozen(const tutti_network *network, json_t *modules)
 /* PEFT's LoraConfig as text, freed by free(); NULL without memory. */
 static char *configuration(const tutti_network *network)
 {
-    const struct adapter *first = &network->adapters[0];
+    const struct adapter *first = &network->adapters.list[0];
     const int64_t rank = network->parameters[first->down].shape.sizes[0];
     json_t *modules = json_array(), *unfrozen = json_array(), *ranks = json_object(), *alphas = json_object();
     int failed = !modules || !unfrozen || !ranks || !alphas;
-    for (size_t i = 0; i < network->adapter_count && !failed; i++)
-        failed = add_adapter(network, &network->adapters[i], modules, ranks, alphas);
+    for (size_t i = 0; i < network->adapters.count && !failed; i++)
+        failed = add_adapter(network, &network->adapters.list[i], modules, ranks, alphas);
     failed = failed || add_unfrozen(network, unfrozen);
     json_t *object = json_pack("{s:s, s:n, s:n, s:b, s:s, s:I, s:f, s:f, s:b, s:O, s:O, s:O, s:O}", "peft_type", "LORA",
         "task_type", "base_model_name_or_path", "inference_mode", 1, "bias", "none", "r", (json_int_t)rank,
@@ -202,7 +202,7 @@ done:
 
 static tutti_status check_adapters(const tutti_trainer *trainer)
 {
-    if (!trainer || trainer->network->adapter_count > 0) return TUTTI_OK;
+    if (!trainer || trainer->network->adapters.count > 0) return TUTTI_OK;
     return fail(TUTTI_INVALID, "the network has no adapter: tutti_lora() adds them before tutti_compile()");
 }
 
