@@ -207,7 +207,7 @@ INLINE void end_chain(global float *part, const global float *chain, global floa
 }
 
 /* The channels of a task, all in one group: blocks from x_first and from k_first on. */
-struct share {
+struct task_share {
     int x_first, x_blocks, k_first, k_blocks;
 };
 

@@ -1,5 +1,5 @@
-/* The steps of many samples at once on CPU-class devices: recurrent_panels.cl multiplies their states by panels of the
- * packed weights. Tasks divide the samples and run all steps without waiting. Few samples would leave that bound by
+/* The steps of many samples at once on CPU-class devices: recurrent_panels_cpu.cl multiplies their states by panels of
+ * the packed weights. Tasks divide the samples and run all steps without waiting. Few samples would leave that bound by
  * reading weights which outgrow a core's cache: then each step is a launch, whose tasks divide the units, so that a
  * core reads its part of the weights alone. docs/experiments/recurrent.md has both. */
 #include "layers/recurrent/arguments/recurrent_panels.h"
@@ -118,7 +118,7 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     const struct panels p = panels_of(problem);
     char options[OPTIONS];
     write_options(problem, &p, options);
-    struct launch *launch = launch_add(list, "recurrent_panels", "recurrent_panels_pack", "%s", options);
+    struct launch *launch = launch_add(list, "recurrent_panels_cpu", "recurrent_panels_pack", "%s", options);
     LAUNCH_BUFFERS(launch, operands->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R], operands->prepared);
     LAUNCH_INTS(launch, p.width);
     launch_tasks(launch, (size_t)p.blocks, 1, 1);
@@ -137,7 +137,7 @@ static void emit_steps(const struct problem *problem, const struct operands *ope
     const size_t scratch = (size_t)(p->rows * p->vectors * problem->device->vector_width) * sizeof(float);
     const double clip = (double)recurrent_attributes(problem->node)->clip;
     write_options(problem, p, options);
-    struct launch *launch = launch_add(list, "recurrent_panels",
+    struct launch *launch = launch_add(list, "recurrent_panels_cpu",
         is_backward(problem) ? "recurrent_panels_backward" : "recurrent_panels_forward", "%s", options);
 #define SIZES                                                                                                      \
     .scratch = scratch, .samples = p->samples, .steps = p->steps, .width = p->width, .first = first, .stop = stop, \

@@ -392,6 +392,7 @@ static const struct {
     { "batch_norm_inference", "a plan's" },
     { "bce_with_logits", "needs targets" },
     { "channel_sum", "a plan's" },
+    { "attention", "a plan's" },
     { "cross_entropy", "needs targets" },
     { "custom", "a program's own" },
     { "fold_batch_norm", "a plan's" },

@@ -94,7 +94,9 @@ static tutti_tensor attention(tutti_network *net, tutti_tensor x, int64_t length
 {
     const tutti_tensor apart = tutti_reshape(net, x, TUTTI_SHAPE(length, heads, width / heads));
     const tutti_tensor head = one(net, "transpose", apart, "perm=1,0,2");
-    const tutti_tensor scores = tutti_softmax(net, tutti_matmul(net, NULL, head, head, false, true));
+    /* Without the function, plans would combine these into one node, without scores. */
+    const tutti_tensor products = tutti_tanh(net, tutti_matmul(net, NULL, head, head, false, true));
+    const tutti_tensor scores = tutti_softmax(net, products);
     const tutti_tensor joined =
         one(net, "transpose", tutti_matmul(net, NULL, scores, head, false, false), "perm=1,0,2");
     return tutti_reshape(net, joined, TUTTI_SHAPE(length, width));

@@ -1,4 +1,4 @@
-/* Arguments of recurrent_panels.cl. */
+/* Arguments of recurrent_panels_cpu.cl. */
 #define PANELS_SIZES(X)                                                                                           \
     X##_LOCAL(local float *, scratch) X##_INT(samples) X##_INT(steps) X##_INT(width) X##_INT(first) X##_INT(stop) \
         X##_INT(rows) X##_INT(blocks) X##_FLOAT(clip)
