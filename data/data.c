@@ -93,8 +93,9 @@ static tutti_status open_collection(const struct description *description, const
 /* Options of texts say what data are meant to be. */
 static tutti_status check_text_options(const tutti_data_options *options, const tutti_data_info *info)
 {
-    const char *option = options->text ? "--text" : options->tokenizer ? "--tokenizer" : "--length";
-    if ((!options->text && !options->tokenizer && options->length == 0) || !strcmp(info->kind, "text")) return TUTTI_OK;
+    const bool tokenizer = options->tokenizer && *options->tokenizer != '{'; /* JSON is what weights said */
+    const char *option = options->text ? "--text" : tokenizer ? "--tokenizer" : "--length";
+    if ((!options->text && !tokenizer && options->length == 0) || !strcmp(info->kind, "text")) return TUTTI_OK;
     return fail(TUTTI_INVALID, "%s is an option of texts, but these data are %s%s", option,
         strcmp(info->kind, "table") ? info->kind : "a table",
         strcmp(info->kind, "table") ? "" : ": name its column of texts by --text");

@@ -252,6 +252,8 @@ static tutti_status load_data(struct training *training, const struct settings *
     tutti_status status = TUTTI_OK;
     struct user_data_saved *known = NULL;
     struct user_data_options own = s->own;
+    char *tokenizer = NULL;
+    const bool begins = s->finetune.weights && !training->resume;
     own.shape = model->input;
     own.data.numbers = model->loss == TUTTI_MSE;
     own.data.seed = s->session.training.seed;
@@ -261,12 +263,14 @@ static tutti_status load_data(struct training *training, const struct settings *
     user_data_saved_apply(known, &own);
     if (s->finetune.folds) own.data.folds = s->finetune.folds, own.data.fold = training->fold;
     TRY(division_check_options(known, training->resume, &own.data, s->seed_given));
+    if (begins && model->takes == MODEL_TAKES_TEXT)
+        TRY(user_data_take_tokenizer(s->finetune.weights, &own, &tokenizer));
     TRY(data_load(&training->data, s->data, &own));
     TRY(data_check_training(&training->data, s->data));
     TRY(user_data_saved_check(known, training->resume, &training->data.info));
     TRY(division_check_samples(known, training->resume, training->data.opened));
     if (!own.quiet) TRY(data_check_first(&training->data, &training->data.train));
-    if (!own.quiet && !training->resume && s->finetune.weights) {
+    if (!own.quiet && begins) {
         user_data_warn_columns(s->finetune.weights, training->data.opened);
         division_report_weights(s->finetune.weights, training->data.opened);
     }
@@ -274,6 +278,7 @@ static tutti_status load_data(struct training *training, const struct settings *
     training->test = &training->data.test.source;
 done:
     user_data_saved_free(known);
+    free(tokenizer);
     return status;
 }
 

@@ -7,11 +7,13 @@
 #include "formats/json_shape.h"
 #include "tools/shape.h"
 #include "tutti_onnx.h"
+#include "tutti_text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const own_normalisations[] = { "imagenet", "measured", "none", NULL };
 const char *const own_missing[] = { "fill", "refuse", NULL };
@@ -168,6 +170,41 @@ void user_data_warn_columns(const char *weights, const tutti_data *data)
     json_decref(present);
     free(before);
     free(now);
+}
+
+/* Whether --tokenizer opens the same one as the JSON describes. */
+static tutti_status check_tokenizer(const char *weights, const char *given, const char *json)
+{
+    tutti_tokenizer *tokenizer = tutti_tokenizer_open(given);
+    char *own = tokenizer ? tutti_tokenizer_json(tokenizer) : NULL;
+    tutti_status status = TUTTI_OK;
+    if (!own)
+        status = fail(tutti_last_status(), "%s", tutti_message(NULL));
+    else if (strcmp(own, json) != 0)
+        status = fail(
+            TUTTI_MISMATCH, "--tokenizer %s is not the one that %s was trained with: leave it out", given, weights);
+    free(own);
+    tutti_tokenizer_close(tokenizer);
+    return status;
+}
+
+tutti_status user_data_take_tokenizer(const char *weights, struct user_data_options *options, char **json)
+{
+    char *text = user_data_saved_text(weights);
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    const char *saved = json_string_value(json_object_get(json_object_get(object, "text"), "tokenizer"));
+    const char *given = options->data.tokenizer;
+    tutti_status status = TUTTI_OK;
+    *json = saved ? memory_copy_text(saved) : NULL;
+    json_decref(object);
+    free(text);
+    if (saved && !*json) return fail(TUTTI_NO_MEMORY, "no memory for a tokenizer");
+    if (!*json && !given && access(weights, R_OK) == 0) /* another file fails when it is loaded */
+        status = fail(TUTTI_MISMATCH,
+            "%s does not say which tokenizer its network was trained with: name it by --tokenizer", weights);
+    if (*json && given) status = check_tokenizer(weights, given, *json);
+    if (*json) options->data.tokenizer = *json;
+    return status;
 }
 
 void user_data_warn_texts(const struct user_data_saved *saved)

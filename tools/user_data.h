@@ -89,6 +89,10 @@ tutti_status user_data_saved_check(
 /* Prints one line if a training that begins with weights has other columns of a table than that of the weights had, or
  * in another order. */
 void user_data_warn_columns(const char *weights, const tutti_data *data);
+/* Has a training of texts that begins with weights use the tokenizer of these, or checks that the given one is the
+ * same. *json is what the options then refer to; the caller frees it. Errors: TUTTI_MISMATCH: it is another one, or the
+ * weights have none and none was given. */
+tutti_status user_data_take_tokenizer(const char *weights, struct user_data_options *options, char **json);
 /* Prints a line for each column of texts that nodes of an ONNX file do not know as they are in the table. */
 void user_data_warn_texts(const struct user_data_saved *saved); /* takes NULL */
 /* Prints a line on what an ONNX file with preparation takes of recordings, for a network with samples of this shape,

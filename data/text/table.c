@@ -127,6 +127,27 @@ static tutti_status refuse_column(const char *path, const struct csv_row *row, c
     return status;
 }
 
+/* Says which columns of a training's table are neither texts nor targets. */
+static void note_unused(const struct texts *texts, const struct csv_row *row, const int at[FIELDS], bool header)
+{
+    enum { MOST_NAMED = 5 };
+    struct text list = { 0 };
+    int unused = 0;
+    for (int i = 0; i < row->count; i++) {
+        if (i == at[FIRST] || i == at[SECOND] || i == at[TARGET] || ++unused > MOST_NAMED) continue;
+        text_append(&list, "%s", unused > 1 ? ", " : "");
+        if (header)
+            text_append(&list, "'%s'", text_printable(row->fields[i]).text);
+        else
+            text_append(&list, "%d", i + 1);
+    }
+    if (list.data)
+        texts_note(texts,
+            memory_format("left out: column%s %s%s: only texts and the target are read", unused == 1 ? "" : "s",
+                list.data, unused > MOST_NAMED ? ", ..." : ""));
+    text_free(&list);
+}
+
 /* Sets where the columns are in a row. The first row has names, unless those of texts are numbers: then columns are
  * meant by their positions, and all rows are samples. */
 static tutti_status find_columns(
@@ -179,6 +200,7 @@ static tutti_status walk_csv(struct reading *reading, const char *path)
     const int columns = row.count;
     TRY(find_columns(reading, path, &row, at, &header));
     reading->texts->collection.info.column_names = header;
+    if (!reading->texts->described && reading->file == 0) note_unused(reading->texts, &row, at, header);
     if (header) TRY(csv_next(csv, &row));
     for (int64_t number = 1; row.count > 0 && !reading->enough; number++) {
         TRY(use_csv_row(reading, &row, columns, number, at));

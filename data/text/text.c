@@ -136,12 +136,18 @@ static int32_t find_unknown(const tutti_tokenizer *tokenizer)
     return -1;
 }
 
+/* Opens a tokenizer by its path, or by its JSON. */
+static tutti_tokenizer *open_given(const char *given)
+{
+    return *given == '{' ? tutti_tokenizer_parse(given) : tutti_tokenizer_open(given);
+}
+
 static tutti_status open_tokenizer(struct texts *texts)
 {
     const char *path = texts->options->tokenizer ? texts->options->tokenizer : "bytes";
     struct token_store *store = &texts->tokens;
-    texts->tokenizer = texts->described ? tutti_tokenizer_parse(texts->tokenizer_json) : tutti_tokenizer_open(path);
-    if (!texts->tokenizer) return status_last() == TUTTI_OK ? TUTTI_FILE : status_last();
+    texts->tokenizer = open_given(texts->described ? texts->tokenizer_json : path);
+    if (!texts->tokenizer) return status_context(status_last(), "tokenizer");
     const int64_t size = tutti_tokenizer_size(texts->tokenizer);
     if (size < 1 || size > INT32_MAX) return fail(TUTTI_FORMAT, "the tokenizer has no tokens");
     store->width = size <= 1 << 8 ? 1 : size <= 1 << 16 ? 2 : 4;
@@ -181,7 +187,7 @@ static tutti_status check_repeated(const struct texts *texts)
     const char *second = texts->columns[1];
     char *columns =
         memory_format("%s%s%s", texts->columns[0] ? texts->columns[0] : "", second ? "," : "", second ? second : "");
-    tutti_tokenizer *given = options->tokenizer ? tutti_tokenizer_open(options->tokenizer) : NULL;
+    tutti_tokenizer *given = options->tokenizer ? open_given(options->tokenizer) : NULL;
     char *json = given ? tutti_tokenizer_json(given) : NULL;
     if (!columns || (given && !json)) FAIL(TUTTI_NO_MEMORY, "no memory for a tokenizer");
     if (options->tokenizer && !given) FAIL(status_last(), "%s", tutti_message(NULL));

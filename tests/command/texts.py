@@ -1,5 +1,7 @@
 """Texts as data: what they are, training, evaluation, prediction; language models."""
+import json
 import random
+import struct
 
 import harness
 
@@ -54,6 +56,39 @@ class Texts(harness.CommandTest):
         self.refused(2, "--text-of is one text", "infer", *WEIGHTS, "new.csv", "--text-of", "x")
         self.good("train", "--resume", "m", "--data", "reviews.tsv", *COLUMNS, "--devices", "0", "--batch", "4", "--steps", "1")
         self.refused(1, "the network was trained on 'text'", "train", "--resume", "m", "--data", "reviews.tsv", "--text", "label", "--target", "text")
+
+    def test_unused_columns(self):
+        (self.folder / "more.csv").write_text("id,text,label,extra\n" + "".join(f"{i},film {i},{'ab'[i % 2]},x\n" for i in range(20)))
+        facts = [self.good("inspect", name, *COLUMNS, "--json").lines()[0] for name in ("more.csv", "reviews.tsv")]
+        self.assertEqual(facts[0]["notes"], ["left out: columns 'id', 'extra': only texts and the target are read"])
+        self.assertEqual(facts[1].get("notes", []), [])
+
+    def test_tokenizer_of_weights(self):
+        """A training that begins with weights reads texts as these were trained."""
+        (self.folder / "t.txt").write_text("a great film\na poor film\n" * 9)
+        for name, kind in (("t.json", "characters"), ("other.json", "wordpiece")):
+            self.good("tokenize", "--train", "t.txt", "--kind", kind, "--size", "40", "--save", name)
+        small = ("train", "fasttext", "--data", "reviews.tsv", *COLUMNS, "--devices", "0", "--batch", "4", "--steps", "1")
+        self.good(*small, "--tokenizer", "t.json", "--save", "m")
+        (self.folder / "same.json").write_bytes((self.folder / "t.json").read_bytes())
+        self.good(*small, *WEIGHTS, "--save", "next")
+        tokenizer = [json.loads(self.metadata(name)["data"])["text"]["tokenizer"] for name in ("m", "next")]
+        self.assertEqual(*tokenizer)
+        self.good(*small, *WEIGHTS, "--tokenizer", "same.json")
+        self.refused(1, "is not the one that m.safetensors was trained with", *small, *WEIGHTS, "--tokenizer", "other.json")
+        self.refused(1, "is not the one", *small, *WEIGHTS, "--tokenizer", "bytes")
+        raw = (self.folder / "m.safetensors").read_bytes()
+        size = struct.unpack("<Q", raw[:8])[0]
+        header = json.loads(raw[8:8 + size])
+        del header["__metadata__"]
+        bare = json.dumps(header).encode().ljust(size)
+        (self.folder / "bare.safetensors").write_bytes(raw[:8] + bare + raw[8 + size:])
+        self.refused(1, "does not say which tokenizer", *small, "--weights", "bare.safetensors")
+        self.good(*small, "--weights", "bare.safetensors", "--tokenizer", "t.json")
+
+    def metadata(self, name):
+        raw = (self.folder / f"{name}.safetensors").read_bytes()
+        return json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]
 
     def test_tokens(self):
         """The loss of a language model in nats, and its perplexity."""
