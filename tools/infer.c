@@ -208,7 +208,7 @@ static int infer_some(struct settings *s, struct session *session, struct data *
         result =
             saved_compile("infer", &s->saved, false, session, data, *count == inputs->count ? part->count : INT64_MAX);
     if (result == EXIT_DONE) result = infer_part(s, session, data, part, inputs);
-    if (s->saved.own.data.ignore_targets) inputs->bad += data->info.damaged;
+    if (s->saved.own.data.ignore_targets || inputs->kind == INPUTS_TEXTS) inputs->bad += data->info.damaged;
     return result;
 }
 

@@ -36,8 +36,7 @@ static tutti_status add_text(
 {
     tutti_status status = TUTTI_OK;
     if (is_empty(bytes, size)) {
-        texts->counts.empty++;
-        texts->collection.info.damaged++;
+        texts_leave_out(texts, name);
         return TUTTI_OK;
     }
     texts->counts.broken += memchr(bytes, '\0', size) || !text_is_utf8(bytes);

@@ -127,10 +127,26 @@ done:
     return status;
 }
 
+void texts_leave_out(struct texts *texts, const char *name)
+{
+    enum { MOST_NAMED = 3 };
+    struct text_counts *counts = &texts->counts;
+    counts->empty++;
+    texts->collection.info.damaged++;
+    if (counts->left_out++ < MOST_NAMED)
+        text_append(&counts->listed, "%s%s", counts->left_out > 1 ? ", " : "", text_printable(name).text);
+}
+
 void texts_drop_empty(struct texts *texts)
 {
     struct collection *collection = &texts->collection;
     int64_t kept = 0;
+    char name[256];
+    for (int64_t i = 0; i < collection->samples; i++) {
+        if (texts->samples[i].count > 0) continue;
+        texts_name_sample(collection, i, name, sizeof name);
+        texts_leave_out(texts, name);
+    }
     for (int64_t i = 0; i < collection->samples; i++) {
         for (int f = 0; kept < i && f < texts->file_count; f++)
             if (texts->files[f].begins == i) texts->files[f].begins = kept;
@@ -143,6 +159,5 @@ void texts_drop_empty(struct texts *texts)
         if (texts->name_at) texts->name_at[kept] = texts->name_at[i];
         kept++;
     }
-    texts->counts.empty += collection->samples - kept;
     collection->samples = kept;
 }

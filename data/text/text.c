@@ -68,7 +68,7 @@ static const char *file_of(const struct collection *collection, int64_t index)
     return collection->rows ? path_of((const struct texts *)collection, index) : NULL;
 }
 
-static void name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
+void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
 {
     const struct texts *texts = (const struct texts *)collection;
     const char *path = texts->file_count > 1 ? path_of(texts, index) : "", *slash = strrchr(path, '/');
@@ -117,6 +117,7 @@ static void free_texts(struct collection *collection)
     free(texts->tokens.ids);
     free(texts->samples);
     free(texts->targets.numbers);
+    text_free(&texts->counts.listed);
     free(texts->class_names);
     free(texts->rows);
     free(texts->name_at);
@@ -251,8 +252,11 @@ static void report(const struct texts *texts)
         texts_note(texts,
             memory_format("%lld of %lld texts have more than %lld tokens and are cut: --length takes more",
                 (long long)counts->cut, samples, (long long)texts->most));
-    if (counts->empty > 0 && !texts->rows)
-        texts_note(texts, memory_format("left out: %lld empty texts", (long long)counts->empty));
+    if (counts->left_out > 0)
+        texts_note(texts,
+            memory_format("left out: %lld text%s without a token: %s%s", (long long)counts->left_out,
+                counts->left_out == 1 ? "" : "s", counts->listed.data ? counts->listed.data : "",
+                counts->left_out > 3 ? ", ..." : ""));
     if (counts->broken > 0)
         texts_note(texts,
             memory_format("%lld %s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
@@ -306,7 +310,7 @@ static tutti_status finish(struct texts *texts, const char *path)
     collection->read = read_whole;
     collection->read_tokens = read_tokens;
     collection->length = length_of;
-    collection->name = name_sample;
+    collection->name = texts_name_sample;
     collection->file = file_of;
     collection->fit = fit;
     collection->describe = texts_describe;

@@ -45,6 +45,8 @@ struct text_room {
 /* What is counted while texts are read. */
 struct text_counts {
     int64_t bytes, cut, empty, broken, no_target;
+    int64_t left_out;   /* texts without a token, besides empty fields of a table */
+    struct text listed; /* ... names of the first ones */
 };
 
 /* Texts that wait to be encoded together. */
@@ -108,8 +110,13 @@ tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const 
 tutti_status texts_set_target(struct texts *texts, const char *text);
 /* Decides what targets are, once all are there, and numbers the classes. */
 tutti_status texts_end_targets(struct texts *texts);
+/* Counts a text that has no token. */
+void texts_leave_out(struct texts *texts, const char *name);
 /* Leaves out samples that have no token. */
 void texts_drop_empty(struct texts *texts);
+
+/* text.c: the name of a sample for people. */
+void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size);
 
 /* table.c: reads rows of tables and lines of JSON. */
 bool text_table_has_name(const char *path);

@@ -97,11 +97,23 @@ static tutti_status check_ids(const struct texts *texts, const tutti_encoding *e
     return TUTTI_OK;
 }
 
+/* The network gets types as where the second text begins: 0 before, 1 from there on. */
+static tutti_status check_types(const tutti_encoding *encoding)
+{
+    for (int64_t i = 0; i < encoding->count; i++)
+        if (encoding->types[i] < (i > 0 ? encoding->types[i - 1] : 0) || encoding->types[i] > 1)
+            return fail(TUTTI_UNSUPPORTED,
+                "the tokenizer's types of tokens of two texts are not 0, then 1: token %lld has %d", (long long)i + 1,
+                (int)encoding->types[i]);
+    return TUTTI_OK;
+}
+
 static tutti_status keep(struct texts *texts, const struct queued *item, int64_t number)
 {
     const tutti_encoding *encoding = &item->encoding;
     int64_t first = encoding->count;
     tutti_status status = check_ids(texts, encoding);
+    if (status == TUTTI_OK && item->pair && encoding->types) status = check_types(encoding);
     if (status == TUTTI_OK && !texts->stream) {
         for (int64_t i = 0; item->pair && i < encoding->count; i++)
             if (encoding->types && encoding->types[i] == 1) {

@@ -90,6 +90,19 @@ class Texts(harness.CommandTest):
         raw = (self.folder / f"{name}.safetensors").read_bytes()
         return json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]
 
+    def test_texts_without_tokens(self):
+        """They are named where samples are predicted, and the status says so."""
+        self.good("tokenize", "--train", "reviews.tsv", "--kind", "characters", "--save", "c.json")
+        self.good("train", "fasttext", "--data", "reviews.tsv", *COLUMNS, *SMALL, "--tokenizer", "c.json")
+        for name, text in (("more.csv", "text\na good film\nZZ##\nbad film\n"), ("a.txt", "film"), ("b.txt", "ZZ##"), ("c.txt", " \n")):
+            (self.folder / name).write_text(text)
+        outcome = self.tutti("infer", *WEIGHTS, "more.csv", "--json")
+        self.assertEqual((outcome.status, len(outcome.lines())), (3, 2), outcome)
+        self.assertIn("left out: 1 text without a token: row 2\n", outcome.errors)
+        outcome = self.tutti("infer", *WEIGHTS, "a.txt", "b.txt", "c.txt", "--json")
+        self.assertEqual((outcome.status, len(outcome.lines())), (3, 1), outcome)
+        self.assertIn("left out: 2 texts without a token: c.txt, b.txt\n", outcome.errors)
+
     def test_tokens(self):
         """The loss of a language model in nats, and its perplexity."""
         (self.folder / "book.txt").write_text("".join(f"line {number} of a book\n" for number in range(60)))
