@@ -44,7 +44,8 @@ typedef struct tutti_lora_options {
 /* Low-rank adapters (LoRA; Hu et al. 2021): every product of samples with a weight [outputs, inputs] or its transpose
  * whose name matches a pattern, as for tutti_freeze(), gets two new parameters, "layer.lora_A.weight" [rank, inputs]
  * and "layer.lora_B.weight" [outputs, rank], for the weight "layer.weight": y = W x + alpha / rank * B A x. A begins as
- * the weight of tutti_dense(), B with zeros, so the network computes the same at first. All parameters that trained
+ * the weight of tutti_dense(), B with zeros, so the network computes the same at first. A weight that is used otherwise
+ * as well gets none, such as a table of embeddings that logits share. All parameters that trained
  * before are frozen: call tutti_unfreeze() afterwards for those that train as well, such as a new head. Call it when
  * all layers are added; tensors keep their meaning. Several calls with other patterns are possible. options may be
  * NULL. Errors: TUTTI_INVALID if no layer matches, one has an adapter, or a trainer uses the network. */
@@ -87,8 +88,9 @@ typedef struct tutti_match_result {
  * the others: for weights of a network with another head. Numbers may be F64, F32, F16 or BF16. The prefixes "module.",
  * "model.", "_orig_mod." and "base_model." of PyTorch's wrappers, and "transformer.", "bert.", "roberta." and
  * "distilbert." of transformers, are ignored, in names of the file and of the network; LayerNorm.gamma and
- * LayerNorm.beta of a file are the weight and the bias. options and result may be NULL. Errors: TUTTI_MISMATCH if
- * nothing fits, TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
+ * LayerNorm.beta of a file are the weight and the bias. Of several arrays that differ only in prefixes, the one that
+ * agrees most from the name's end is taken. options and result may be NULL. Errors: TUTTI_MISMATCH if nothing fits, or
+ * one array fits several parameters or several fit one; TUTTI_FILE, TUTTI_FORMAT; nothing changes then. */
 TUTTI_API tutti_status tutti_load_matching(
     tutti_trainer *trainer, const char *path, const tutti_match_options *options, tutti_match_result *result);
 

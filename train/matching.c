@@ -60,16 +60,36 @@ static struct entry *sorted_entries(const struct safetensors *file)
     return entries;
 }
 
-/* Returns the position of the tensor with exactly this name, or of one that differs only in prefixes; -1: none. */
+/* Words, separated by dots, that two names have in common at their ends. */
+static int common_words(const char *a, const char *b)
+{
+    int words = 0;
+    const char *i = a + strlen(a), *j = b + strlen(b);
+    while (i > a && j > b && i[-1] == j[-1]) {
+        i--, j--;
+        words += *i == '.';
+    }
+    return words + ((i == a || i[-1] == '.') && (j == b || j[-1] == '.') && *i != '.');
+}
+
+/* Returns the position of the tensor with exactly this name, or of one that differs only in prefixes: of several, that
+ * with most words in common. -1: none; AMBIGUOUS: several are as good. */
+enum { AMBIGUOUS = -2 };
 static int find_name(const struct safetensors *file, const struct entry *entries, const char *name)
 {
     const struct entry key = { bare(name), 0 };
     const struct entry *first = bsearch(&key, entries, (size_t)safetensors_count(file), sizeof(key), compare);
+    int found = -1, most = -1;
     if (!first) return -1;
     while (first > entries && !strcmp(first[-1].name, key.name)) first--;
-    for (const struct entry *e = first; e < entries + safetensors_count(file) && !strcmp(e->name, key.name); e++)
-        if (!strcmp(safetensors_at(file, e->position)->name, name)) return e->position;
-    return first->position;
+    for (const struct entry *e = first; e < entries + safetensors_count(file) && !strcmp(e->name, key.name); e++) {
+        const char *other = safetensors_at(file, e->position)->name;
+        const int words = common_words(other, name);
+        if (!strcmp(other, name)) return e->position;
+        found = words == most ? AMBIGUOUS : words > most ? e->position : found;
+        most = words > most ? words : most;
+    }
+    return found;
 }
 
 /* BERT's older files call the parameters of norms as TensorFlow did. */
@@ -77,7 +97,7 @@ static int position_of(const struct safetensors *file, const struct entry *entri
 {
     static const char *const ends[][2] = { { ".LayerNorm.weight", "gamma" }, { ".LayerNorm.bias", "beta" } };
     int position = find_name(file, entries, name);
-    for (int i = 0; i < 2 && position < 0; i++) {
+    for (int i = 0; i < 2 && position == -1; i++) {
         if (!text_ends_with(name, ends[i][0])) continue;
         const int kept = (int)(strrchr(name, '.') - name) + 1;
         char *other = memory_format("%.*s%s", kept, name, ends[i][1]);
@@ -114,6 +134,32 @@ static void report_match(struct matching *m, tutti_match match, const char *name
             m->options->user, match, name, tensor ? &in_file : NULL, parameter ? &parameter->shape : NULL);
 }
 
+static tutti_status refuse_match(const struct parameter *parameter, const char *what)
+{
+    return fail(TUTTI_MISMATCH,
+        "%s '%s' but for prefixes such as \"module.\" or \"bert.\": give the array its full name", what,
+        parameter->name);
+}
+
+/* Before anything is reported. */
+static tutti_status check_names(struct matching *m, const struct entry *entries)
+{
+    tutti_status status = TUTTI_OK;
+    bool *taken = memory_new((size_t)safetensors_count(m->file) + 1, sizeof(*taken));
+    if (!taken) return TUTTI_NO_MEMORY;
+    for (size_t i = 0; i < m->checkpoint->count && status == TUTTI_OK; i++) {
+        const struct parameter *parameter = &m->checkpoint->parameters[i];
+        if (parameter->kind == PARAMETER_CONSTANT) continue;
+        const int position = position_of(m->file, entries, parameter->name);
+        if (position == AMBIGUOUS) status = refuse_match(parameter, "several arrays have the name");
+        if (position < 0) continue;
+        if (taken[position]) status = refuse_match(parameter, "an array that has the name of another parameter has");
+        taken[position] = true;
+    }
+    free(taken);
+    return status;
+}
+
 static void match_all(struct matching *m, const struct entry *entries)
 {
     for (size_t i = 0; i < m->checkpoint->count; i++) {
@@ -148,6 +194,7 @@ static tutti_status load(struct matching *m, const char *path)
         status = TUTTI_NO_MEMORY;
         goto done;
     }
+    TRY(check_names(m, entries));
     match_all(m, entries);
     if (m->result.loaded == 0)
         FAIL(TUTTI_MISMATCH,

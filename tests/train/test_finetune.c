@@ -248,6 +248,56 @@ START_TEST(weights_of_other_types)
 }
 END_TEST
 
+static tutti_trainer *two_towers(tutti_network *network, const char *first, const char *second)
+{
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(2));
+    const tutti_tensor a = tutti_dense(network, x, 2, &(tutti_dense_options) { .name = first, .no_bias = true });
+    const tutti_tensor b = tutti_dense(network, a, 2, &(tutti_dense_options) { .name = second, .no_bias = true });
+    tutti_trainer *trainer = tutti_compile(network, b, &(tutti_training) { .loss = TUTTI_MSE, .batch = 1 });
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    return trainer;
+}
+
+/* Names that differ only in prefixes which are ignored: each parameter gets its own array, or the file is refused. */
+START_TEST(prefixes_that_distinguish)
+{
+    static const struct {
+        const char *parameters[2], *arrays[2];
+        bool works;
+    } cases[] = {
+        { { "bert.x", "roberta.x" }, { "module.roberta.x.weight", "module.bert.x.weight" }, true },
+        { { "x", "transformer.x" }, { "transformer.x.weight", "x.weight" }, true },
+        { { "x", "transformer.x" }, { "x.weight", "other" }, false },
+        { { "x", "y" }, { "bert.x.weight", "roberta.x.weight" }, false },
+    };
+    const float first[] = { 1, 2, 3, 4 }, second[] = { 5, 6, 7, 8 };
+    const struct safetensors_tensor tensors[] = {
+        { .name = cases[_i].arrays[0], .type = SAFETENSORS_F32, .rank = 2, .sizes = { 2, 2 }, .data = second },
+        { .name = cases[_i].arrays[1], .type = SAFETENSORS_F32, .rank = 2, .sizes = { 2, 2 }, .data = first },
+    };
+    float values[4], before[4];
+    char names[2][64];
+    tutti_runtime *runtime = session_runtime("0", false);
+    tutti_network *network = tutti_network_new(runtime);
+    tutti_trainer *trainer = two_towers(network, cases[_i].parameters[0], cases[_i].parameters[1]);
+    for (int i = 0; i < 2; i++) snprintf(names[i], sizeof(names[i]), "%s.weight", cases[_i].parameters[i]);
+    ASSERT_OK(safetensors_save(in_folder("p"), tensors, 2, NULL, 0));
+    ASSERT_OK(tutti_get_parameter(trainer, names[0], before, 4));
+    const tutti_status status = tutti_load_matching(trainer, in_folder("p"), NULL, NULL);
+    if (cases[_i].works)
+        ASSERT_OK(status);
+    else
+        fails_with(status, TUTTI_MISMATCH, "but for prefixes");
+    ASSERT_OK(tutti_get_parameter(trainer, names[0], values, 4));
+    ck_assert_int_eq(memcmp(values, cases[_i].works ? first : before, sizeof(values)), 0);
+    ASSERT_OK(tutti_get_parameter(trainer, names[1], values, 4));
+    if (cases[_i].works) ck_assert_int_eq(memcmp(values, second, sizeof(values)), 0);
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+    tutti_close(runtime);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------ averages ---- */
 
 static void snapshot_into(struct tuning *from, struct tuning *to)
@@ -408,6 +458,7 @@ Suite *suite_finetune(void)
     tcase_add_test(cases, snapshots_of_other_networks);
     add_cases(cases, weights_with_another_head, 9);
     tcase_add_test(cases, weights_of_other_types);
+    tcase_add_loop_test(cases, prefixes_that_distinguish, 0, 4);
     add_cases(cases, snapshots_between_optimizers, 2 * 5 * 5);
     tcase_add_loop_test(cases, averages_and_freezing, 0, 2);
     tcase_add_loop_test(cases, averages_and_other_weights, 0, 2);
