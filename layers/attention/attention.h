@@ -8,8 +8,10 @@
 #include "layers/layers.h"
 
 /* q [N, heads, length, width], k [N, heads, keys, width], v [N, heads, keys, width_v], y as q with width_v; or, if
- * joined, [N, length, heads, width]. bias: broadcast to [N, heads, length, keys]. lse [N, heads, length]. The
- * gradient's inputs are those of the node, then y, lse and dy; it has none of the bias. */
+ * joined, [N, length, heads, width]. bias: broadcast to [N, heads, length, keys]. softmax [N, heads,
+ * length, 2]: the largest score of a query, and the sum of exp(score - that). One number, the logarithm, would lose the
+ * sum beside a mask of -1e9. The gradient's inputs are those of the node, then y, softmax and dy; it has none of the
+ * bias. */
 struct attention_attributes {
     bool q_joined, k_joined, v_joined, y_joined;
     bool open; /* queries that see no key give 0 instead of NaN */
@@ -26,7 +28,7 @@ enum {
     ATTENTION_BIAS,
     ATTENTION_CONSTANTS,
     ATTENTION_Y,
-    ATTENTION_LSE,
+    ATTENTION_SOFTMAX,
     ATTENTION_DY,
     ATTENTION_INPUTS
 };
@@ -60,9 +62,9 @@ const char *attention_options(const struct problem *problem, char text[ATTENTION
     .bias_row = (sizes).bias_row, .scale = (double)attention_attributes(node)->scale,                            \
     .elements_of_sample = (drop).elements_of_sample, .threshold = (drop).threshold, .drop_scale = (drop).scale,  \
     .stream = (drop).stream
-#define ATTENTION_FORWARD_VALUES(o) .y = (o)->outputs[0], .lse = (o)->outputs[1] ? (o)->outputs[1] : (o)->outputs[0]
-#define ATTENTION_GRADIENT_VALUES(o)                                                                   \
-    .y = (o)->inputs[ATTENTION_Y], .lse = (o)->inputs[ATTENTION_LSE], .dy = (o)->inputs[ATTENTION_DY], \
+#define ATTENTION_FORWARD_VALUES(o) .y = (o)->outputs[0], .softmax = (o)->outputs[1] ? (o)->outputs[1] : (o)->outputs[0]
+#define ATTENTION_GRADIENT_VALUES(o)                                                                           \
+    .y = (o)->inputs[ATTENTION_Y], .softmax = (o)->inputs[ATTENTION_SOFTMAX], .dy = (o)->inputs[ATTENTION_DY], \
     .dq = attention_any(o, 0), .dk = attention_any(o, 1), .dv = attention_any(o, 2)
 /* Output i, or another one where nobody wants it. */
 cl_mem attention_any(const struct operands *operands, int i);

@@ -1,6 +1,6 @@
 /* Attention on CPU-class devices, in one pass over blocks of keys, and its gradient, which computes the probabilities again:
- *   s = scale q k^T + bias;   p = softmax(s);   y = drop(p) v;   lse = log of the sum of exp(s), of each query
- *   p = exp(s - lse);   dv = drop(p)^T dy;   ds = p (drop(dy v^T) - sum of dy y);   dq = scale ds k;   dk = scale ds^T q
+ *   s = scale q k^T + bias;   p = exp(s - most) / sum;   y = drop(p) v;   softmax = (most, sum): the largest s of a query, and
+ *   the sum of exp(s - most);   dv = drop(p)^T dy;   ds = p (drop(dy v^T) - sum of dy y);   dq = scale ds k;   dk = scale ds^T q
  * for each head of each sample; attention_layout.h says where elements lie. Neither s nor p is in memory: a task holds MR rows of
  * them, and the gradient `rows` x `block` of them. Keys that no row of a register tile sees (bias: minus infinity) at the
  * end of a block are not multiplied, and blocks without any are not read.
@@ -9,7 +9,7 @@
  * samples * heads) groups, attention_blocks_gradient with (1, samples * heads). rows: queries of a block, a multiple of MR;
  * block: keys of a block, a multiple of V. All operands of products are in `scratch`: rows of q, dy, v and k padded with
  * zeros to whole vectors, and k and v transposed. A product is made of register tiles of MR x NV vectors, as in gemm_packed.cl.
- * LSE 0: nobody reads lse. DQ, DK, DV 0: nobody reads that gradient.
+ * SOFTMAX 0: nobody reads softmax. DQ, DK, DV 0: nobody reads that gradient.
  * Algorithm: Milakov, Gimelshein: Online normalizer calculation for softmax, 2018; Dao: FlashAttention-2, 2023. */
 #include "parameters.h"
 #include "step.h"
@@ -269,7 +269,10 @@ OUTLINE void attention_body(ATTENTION_ARGUMENTS(PARAMETER) BLOCKS_ARGUMENTS(PARA
     LOOP for (int i = 0; i < count; i++) {
         const bool closed = OPEN && sum[i] == 0.0f;
         store_row(o + i * ldv, y + (long)i * row_y, width_v, closed ? 0.0f : 1.0f / sum[i]);
-        if (LSE) lse[pair * length + first + i] = closed ? INFINITY : most[i] + log(sum[i]);
+        global float *to = softmax + 2 * (pair * length + first + i);
+        if (!SOFTMAX) continue;
+        to[0] = closed ? 0.0f : most[i];
+        to[1] = closed ? INFINITY : sum[i];
     }
 }
 
@@ -282,14 +285,15 @@ TASK void attention_blocks(ATTENTION_ARGUMENTS(PARAMETER) BLOCKS_ARGUMENTS(PARAM
 
 /* s, t: scores and dy v^T of V keys each; become drop(p) and ds. The rest of `block` becomes 0. */
 INLINE void gradient_row(local float *s, local float *t, int count, int block, global const float *bias,
-    local const float *factors, float lse, float delta, local float *edge)
+    local const float *factors, global const float *softmax, float delta, local float *edge)
 {
+    const float most = softmax[0], less = 1.0f / softmax[1];
     int j = 0;
     LOOP for (; j < count; j += V) {
         VF x = LOCAL_LOAD(0, s + j);
         if (BIAS) x += bias_vector(bias, j, count, edge);
         else if (j + V > count) x = select((VF)(-INFINITY), x, LANE_NUMBERS(VI) + j < count);
-        const VF p = vector_exp(x - lse), factor = DROP ? LOCAL_LOAD(0, factors + j) : (VF)(1.0f);
+        const VF p = vector_exp(x - most) * less, factor = DROP ? LOCAL_LOAD(0, factors + j) : (VF)(1.0f);
         LOCAL_STORE(p * factor, 0, s + j);
         LOCAL_STORE(p * (LOCAL_LOAD(0, t + j) * factor - delta), 0, t + j);
     }
@@ -343,7 +347,7 @@ OUTLINE void gradient_body(ATTENTION_GRADIENT_ARGUMENTS(PARAMETER) BLOCKS_ARGUME
     y = HEAD_OF(y, Y_JOINED, heads, length, width_v);
     dy = HEAD_OF(dy, Y_JOINED, heads, length, width_v);
     bias += sample * bias_sample + head * bias_head;
-    lse += pair * length;
+    softmax += 2 * pair * length;
 
     LOOP for (int j = 0; j < keys; j += block) {
         const int there = min(block, keys - j);
@@ -384,7 +388,7 @@ OUTLINE void gradient_body(ATTENTION_GRADIENT_ARGUMENTS(PARAMETER) BLOCKS_ARGUME
                     kept += position % 64;
 #endif
                     gradient_row(s + r * block, t + r * block, now, block, bias + (long)(i0 + r) * bias_row + j, kept,
-                        lse[i0 + r], dot_row(dy + at, y + at, width_v), edge);
+                        softmax + 2 * (i0 + r), dot_row(dy + at, y + at, width_v), edge);
                 }
                 if (DQ) product_rows(t + i * block, block, k_rows, ldq, now, ldq / V, 0, dq_rows + i * ldq, ldq);
             }

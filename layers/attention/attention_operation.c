@@ -66,7 +66,7 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = true };
     outputs[0].shape =
         a->y_joined ? TUTTI_SHAPE(samples, length, heads, width) : TUTTI_SHAPE(samples, heads, length, width);
-    outputs[1] = (struct value) { .type = TYPE_F32, .batched = true, .shape = TUTTI_SHAPE(samples, heads, length) };
+    outputs[1] = (struct value) { .type = TYPE_F32, .batched = true, .shape = TUTTI_SHAPE(samples, heads, length, 2) };
     node->output_count = 2;
     return TUTTI_OK;
 }
@@ -93,7 +93,7 @@ static tutti_status gradient(struct graph *graph, const struct node *node, const
     int inputs[ATTENTION_INPUTS];
     for (int i = 0; i < ATTENTION_Y; i++) inputs[i] = i < node->input_count ? node->inputs[i] : NO_VALUE;
     inputs[ATTENTION_Y] = node->outputs[0];
-    inputs[ATTENTION_LSE] = node->outputs[1];
+    inputs[ATTENTION_SOFTMAX] = node->outputs[1];
     inputs[ATTENTION_DY] = g->outputs[0];
     if (graph_append(graph, &operation_attention_gradient, attention_attributes(node), inputs, ATTENTION_INPUTS,
             node->layer) == NO_VALUE)
@@ -108,7 +108,7 @@ static const struct implementation *const implementations[] = { &attention_block
 const struct operation operation_attention = {
     .name = "attention",
     .inputs = { { "q" }, { "k" }, { "v" }, { "bias", PORT_OPTIONAL }, { "constants", PORT_OPTIONAL } },
-    .outputs = { { "y" }, { "lse" } },
+    .outputs = { { "y" }, { "softmax" } },
     .attributes = &attention_attributes_type,
     .infer = infer,
     .gradient = gradient,
@@ -120,7 +120,7 @@ const struct operation operation_attention = {
 const struct operation operation_attention_gradient = {
     .name = "attention_gradient",
     .inputs = { { "q" }, { "k" }, { "v" }, { "bias", PORT_OPTIONAL }, { "constants", PORT_OPTIONAL }, { "y" },
-        { "lse" }, { "dy" } },
+        { "softmax" }, { "dy" } },
     .outputs = { { "dq" }, { "dk" }, { "dv" } },
     .attributes = &attention_attributes_type,
     .infer = infer_gradient,

@@ -1,7 +1,7 @@
 /* Attention (attention_cpu.cl has the formulas) on any device, a work-item for each query or key, which reads every key or
  * query: no row of scores is in memory. attention_layout.h says where elements lie and which probabilities are dropped.
  * Launched by layers/attention/attention_plain.c:
- *   attention_plain           a work-item for each query of samples * heads: y, lse
+ *   attention_plain           a work-item for each query of samples * heads: y, softmax
  *   attention_plain_queries   the same: dq
  *   attention_plain_keys      a work-item for each key: dk, dv */
 #include "parameters.h"
@@ -61,7 +61,9 @@ kernel void attention_plain(ATTENTION_ARGUMENTS(PARAMETER))
         const float p = exp(SCORE(i, j) - zero) / sum * FACTOR(i, j);
         for (int f = 0; f < width_v; f++) to[f] = fma(p, v[(long)j * row_v + f], to[f]);
     }
-    if (LSE) lse[pair * length + i] = closed ? INFINITY : zero + log(sum);
+    softmax += 2 * (pair * length + i);
+    if (SOFTMAX) softmax[0] = zero;
+    if (SOFTMAX) softmax[1] = closed ? INFINITY : sum;
 }
 
 #define GRADIENT_HEADS                                    \
@@ -70,8 +72,8 @@ kernel void attention_plain(ATTENTION_ARGUMENTS(PARAMETER))
     dq = HEAD_OF(dq, Q_JOINED, heads, length, width);     \
     dk = HEAD_OF(dk, K_JOINED, heads, keys, width);       \
     dv = HEAD_OF(dv, V_JOINED, heads, keys, width_v);     \
-    lse += pair * length;
-#define PROBABILITY(i, j) exp(SCORE(i, j) - lse[i])
+    softmax += 2 * pair * length;
+#define PROBABILITY(i, j) (exp(SCORE(i, j) - softmax[2 * (i)]) / softmax[2 * (i) + 1])
 #define DELTA(i) dot_of(dy + (long)(i) * row_y, y + (long)(i) * row_y, width_v)
 #define DS(i, j, p, delta) ((p) * (dot_of(dy + (long)(i) * row_y, v + (long)(j) * row_v, width_v) * FACTOR(i, j) - (delta)))
 

@@ -68,7 +68,7 @@ const char *attention_options(const struct problem *problem, char text[ATTENTION
     number_append(text, ATTENTION_OPTIONS,
         "-DQ_JOINED=%d -DK_JOINED=%d -DV_JOINED=%d -DY_JOINED=%d -DOPEN=%d -DBIAS=%d -DDROP=%d", a->q_joined,
         a->k_joined, a->v_joined, a->y_joined, a->open, problem->inputs[ATTENTION_BIAS] != NULL, a->probability > 0);
-    number_append(text, ATTENTION_OPTIONS, " -DLSE=%d -DDQ=%d -DDK=%d -DDV=%d", !backward && problem->outputs[1],
+    number_append(text, ATTENTION_OPTIONS, " -DSOFTMAX=%d -DDQ=%d -DDK=%d -DDV=%d", !backward && problem->outputs[1],
         backward && problem->outputs[0], backward && problem->outputs[1], backward && problem->outputs[2]);
     return text;
 }

@@ -62,9 +62,9 @@ static double scores(const struct head *h, int64_t i, double *s)
     return most;
 }
 
-static int64_t at_lse(const struct head *h, int64_t i)
+static int64_t at_softmax(const struct head *h, int64_t i)
 {
-    return (h->sample * h->z.heads + h->head) * h->z.length + i;
+    return 2 * ((h->sample * h->z.heads + h->head) * h->z.length + i);
 }
 
 /* The probabilities of query i, without dropout. */
@@ -75,7 +75,8 @@ static void probabilities(const struct head *h, int64_t i, double *p)
     if (open && most == -INFINITY) most = 0;
     for (int64_t j = 0; j < h->z.keys; j++) sum += p[j] = exp(p[j] - most);
     for (int64_t j = 0; j < h->z.keys; j++) p[j] = open && sum == 0 ? 0 : p[j] / sum;
-    write_if(h->arrays->outputs[1], at_lse(h, i), open && sum == 0 ? INFINITY : most + log(sum));
+    write_if(h->arrays->outputs[1], at_softmax(h, i), most);
+    write_if(h->arrays->outputs[1], at_softmax(h, i) + 1, open && sum == 0 ? INFINITY : sum);
 }
 
 /* What dropout multiplies probability j of query i by (clkernels/dropout.cl). */
@@ -115,9 +116,10 @@ static void interpret_gradient_row(const struct head *h, int64_t i, double *p)
     double *const *in = h->arrays->inputs, *const *out = h->arrays->outputs;
     const double *dy = in[ATTENTION_DY] + at_y(h, i), scale = (double)attention_attributes(h->problem->node)->scale;
     const double delta = dot(dy, in[ATTENTION_Y] + at_y(h, i), h->z.width_v);
+    const double *softmax = in[ATTENTION_SOFTMAX] + at_softmax(h, i);
     scores(h, i, p);
     for (int64_t j = 0; j < h->z.keys; j++) {
-        p[j] = exp(p[j] - in[ATTENTION_LSE][at_lse(h, i)]);
+        p[j] = exp(p[j] - softmax[0]) / softmax[1];
         const double factor = factor_of(h, i, j);
         const double ds = p[j] * (factor * dot(dy, in[ATTENTION_V] + at_v(h, j), h->z.width_v) - delta);
         add_to(out[0], at_q(h, i), in[ATTENTION_K] + at_k(h, j), h->z.width, ds * scale);

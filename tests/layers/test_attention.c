@@ -1,8 +1,10 @@
-/* attention n h s t d [v kv past causal mask boolean cap scale before after counts joined stage drop]
+/* attention n h s t d [v kv past causal mask boolean far cap scale before after counts joined
+ *   stage drop]; hidden_attention: the same
  *   queries x [h][s][d]; keys [kv][t][d] and values [kv][t][v] are parameters plus the mean of the sample, and so are
  *   `past` ones before them
  *   before, after   windows, plus 1
  *   counts           keys that are there
+ *   far              the mask hides all keys of odd queries by -1e9
  *   joined           inputs are [length][heads width]
  *   drop             dropout of the probabilities
  *   stage            the result is the scores of this stage + 1, plus the sum of what it is otherwise
@@ -40,6 +42,7 @@ static tutti_tensor stored(tutti_network *network, const struct test_case *c, co
 static float mask_of(const struct test_case *c, int64_t i, int64_t j)
 {
     if (case_get(c, "boolean", 0)) return (i + j) % 3 != 0 && i != 1;
+    if (case_get(c, "far", 0) && i % 2) return -1e9f;
     return (i * 5 + j * 3) % 7 == 0 ? -INFINITY : 0.25f * (float)((i + 2 * j) % 5);
 }
 
@@ -238,6 +241,23 @@ static const struct operation_test test_attention = {
     .inference = true,
 };
 
+/* A scale that leaves the scores of hidden queries equal. Differences of their numbers are rounded to 0. */
+static const char *const hidden_cases[] = {
+    "hidden_attention n2 h1 s7 t9 d3 mask9 far1 scale1e-30",
+    "hidden_attention n1 h2 s13 t150 d5 mask150 far1 scale1e-30 drop0.25",
+    NULL,
+};
+
+static const struct operation_test test_hidden = {
+    .name = "hidden_attention",
+    .build = build,
+    .reference = reference,
+    .cases = hidden_cases,
+    .tolerance = TOLERANCE_NORMALISED,
+    .inference = true,
+    .kinks = true,
+};
+
 /* ------------------------------------------------------------------------------------------------------ rotary ---- */
 
 static int64_t turned_width(const struct test_case *c)
@@ -297,4 +317,4 @@ static const struct operation_test test_rotary = {
     .cases = rotary_cases,
 };
 
-OPERATION_TESTS(test_attention, &test_attention, &test_rotary)
+OPERATION_TESTS(test_attention, &test_attention, &test_hidden, &test_rotary)

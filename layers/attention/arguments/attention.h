@@ -7,10 +7,10 @@
         X##_LONG(bias_head) X##_LONG(bias_row) X##_FLOAT(scale) X##_LONG(elements_of_sample) X##_UINT(threshold) \
             X##_FLOAT(drop_scale) X##_UINT(stream)
 #define ATTENTION_ARGUMENTS(X) \
-    ATTENTION_INPUTS(X) X##_BUFFER(global float *, y) X##_BUFFER(global float *, lse) ATTENTION_SIZES(X)
-#define ATTENTION_GRADIENT_ARGUMENTS(X)                                                                            \
-    ATTENTION_INPUTS(X)                                                                                            \
-    X##_BUFFER(global const float *, y) X##_BUFFER(global const float *, lse) X##_BUFFER(global const float *, dy) \
-        X##_BUFFER(global float *, dq) X##_BUFFER(global float *, dk) X##_BUFFER(global float *, dv)               \
+    ATTENTION_INPUTS(X) X##_BUFFER(global float *, y) X##_BUFFER(global float *, softmax) ATTENTION_SIZES(X)
+#define ATTENTION_GRADIENT_ARGUMENTS(X)                                                                                \
+    ATTENTION_INPUTS(X)                                                                                                \
+    X##_BUFFER(global const float *, y) X##_BUFFER(global const float *, softmax) X##_BUFFER(global const float *, dy) \
+        X##_BUFFER(global float *, dq) X##_BUFFER(global float *, dk) X##_BUFFER(global float *, dv)                   \
             ATTENTION_SIZES(X)
 #define BLOCKS_ARGUMENTS(X) X##_LOCAL(local float *, scratch) X##_INT(rows) X##_INT(block)
