@@ -209,7 +209,8 @@ tutti_status tokenizer_file(const char *given, json_t **json)
     }
     struct stat facts;
     if (stat(given, &facts) != 0)
-        return fail(TUTTI_FILE, "%s: %s%s", given, strerror(errno), path_suggest(given, ".json").text);
+        return fail(TUTTI_FILE, "the tokenizer %s cannot be opened: %s%s", given, strerror(errno),
+            path_suggest(given, ".json").text);
     char *inside = NULL;
     tutti_status status = S_ISDIR(facts.st_mode) ? in_folder(given, &inside) : TUTTI_OK;
     const char *path = inside ? inside : given;

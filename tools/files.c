@@ -39,7 +39,7 @@ const char *files_weights(const char *given)
     const bool found = stat(given, &info) == 0, there = found && !S_ISDIR(info.st_mode);
     if (found && !there) { /* as models are published */
         snprintf(path, sizeof(path), "%s/model.safetensors", given);
-        return access(path, F_OK) == 0 ? path : given;
+        if (access(path, F_OK) == 0) return path;
     }
     if (there && !text_has_extension(given, ".state.safetensors")) return given;
     snprintf(path, sizeof(path), "%s.safetensors", files_checkpoint(given, name, sizeof(name)));

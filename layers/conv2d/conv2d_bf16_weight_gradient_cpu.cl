@@ -206,11 +206,6 @@ INLINE void end_chain(global float *part, const global float *chain, global floa
     }
 }
 
-/* The channels of a task, all in one group: blocks from x_first and from k_first on. */
-struct task_share {
-    int x_first, x_blocks, k_first, k_blocks;
-};
-
 OUTLINE BF16_TARGET void conv2d_bf16_weight_gradient_body(CONV2D_BF16_WEIGHTS_ARGUMENTS(PARAMETER), int first_task, int step)
 {
     const int tiles = (units_max * grid_rows * pitch + 31) / 32,

@@ -17,7 +17,7 @@ enum { HIDDEN = 13, RANK = 3 };
 #define SCALE 2.5f /* alpha / rank */
 
 /* Adapters by tutti_lora(), by layers of the caller's, or none. */
-enum adapters { BY_LORA, BY_HAND, WITHOUT };
+enum adapter_way { BY_LORA, BY_HAND, WITHOUT };
 
 struct tuned {
     struct session session;
@@ -51,7 +51,7 @@ static tutti_tensor by_hand(tutti_network *network, const char *layer, tutti_ten
 }
 
 /* A layer, one whose weight has a row for each input, one that is used twice, and a head. */
-static void build(struct tuned *tuned, enum adapters way)
+static void build(struct tuned *tuned, enum adapter_way way)
 {
     tutti_network *network = tuned->session.network;
     tutti_tensor none[2] = { { -1 }, { -1 } }, twice[2] = { { -1 }, { -1 } }, turned[2] = { { -1 }, { -1 } };
@@ -86,7 +86,7 @@ static void build(struct tuned *tuned, enum adapters way)
     if (way != WITHOUT) ASSERT_OK(tutti_unfreeze(network, "head.*"));
 }
 
-static void open_tuned(struct tuned *tuned, const char *devices, enum adapters way)
+static void open_tuned(struct tuned *tuned, const char *devices, enum adapter_way way)
 {
     *tuned = (struct tuned) { .session.runtime = session_runtime(devices, false) };
     tuned->session.network = tutti_network_new(tuned->session.runtime);
