@@ -47,7 +47,7 @@ static tutti_tensor embed_types(tutti_network *network, const struct model_facts
 {
     const struct model_config *config = facts->config;
     const tutti_tensor table = text_table(network, "token_type_embeddings.weight", config->types, config);
-    if (!facts->types) return tutti_op(network, "slice", &table, 1, "axes=0 starts=0 ends=1");
+    if (!facts->types || config->types < 2) return tutti_op(network, "slice", &table, 1, "axes=0 starts=0 ends=1");
     const tutti_tensor both[] = { *facts->types, table };
     return tutti_op(network, "embedding", both, 2, NULL);
 }

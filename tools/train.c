@@ -434,6 +434,9 @@ static int prepare(struct training *training, struct settings *s, const struct m
     if (result == EXIT_DONE) result = finetune_network(&s->finetune, session);
     if (result == EXIT_DONE) result = finetune_loss(&s->finetune, session, data, training->train);
     if (result != EXIT_DONE || !speaks(training)) return result;
+    if (session->facts.pairs && session->facts.config->types < 2)
+        fprintf(stderr, "warning: %s is not told which of two texts a token is of: it reads both as one text\n",
+            model->name);
     const int hosts = tutti_hosts_count(training->hosts);
     fprintf(stderr, "%s: %lld parameters, %s: %lld training and %lld test samples, batch %lld on %d device%s%s\n",
         model->name, (long long)tutti_network_parameters(session->network), data->info.kind,

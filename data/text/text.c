@@ -219,6 +219,12 @@ static tutti_status begin(struct texts *texts, const tutti_data_options *options
     if (texts->described) TRY(check_repeated(texts));
     if (options->augment && *options->augment && strcmp(options->augment, "none") != 0)
         FAIL(TUTTI_INVALID, "--augment: texts are not changed at random: leave it out");
+    if (options->row_names || options->drop || options->only)
+        FAIL(TUTTI_INVALID,
+            "--%s is an option of tables of numbers: of texts, other columns are left out: leave it out",
+            options->row_names  ? "id"
+                : options->drop ? "drop"
+                                : "only");
     TRY(open_tokenizer(texts));
 done:
     return status;
@@ -297,6 +303,9 @@ static tutti_status finish(struct texts *texts, const char *path)
         set_stream_targets(texts);
     else
         TRY(texts_end_targets(texts));
+    if (texts->options->oversample && (texts->stream || !collection->labels))
+        FAIL(TUTTI_INVALID, "--oversample needs classes, but the targets are %s: leave it out",
+            texts->stream ? "next tokens" : "numbers");
     report(texts);
     set_length(texts);
     info->kind = "text";

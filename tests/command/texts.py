@@ -7,6 +7,8 @@ import harness
 
 WEIGHTS = ("--weights", "m.safetensors")
 COLUMNS = ("--text", "text", "--target", "label")
+SIZES = {"vocab_size": 256, "max_position_embeddings": 64, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+         "num_attention_heads": 2}
 SMALL = ("--devices", "0", "--batch", "4", "--steps", "2", "--save", "m")
 
 
@@ -89,6 +91,27 @@ class Texts(harness.CommandTest):
     def metadata(self, name):
         raw = (self.folder / f"{name}.safetensors").read_bytes()
         return json.loads(raw[8:8 + struct.unpack("<Q", raw[:8])[0]])["__metadata__"]
+
+    def test_pairs(self):
+        (self.folder / "pairs.csv").write_text("a,b,label\n" + "".join(f"x{i % 3},y {i % 2},{'no' if i % 2 else 'yes'}\n" for i in range(40)))
+        pairs = ("--data", "pairs.csv", "--text", "a,b", "--target", "label", "--devices", "0", "--batch", "8", "--seed", "3")
+        warned = self.good("train", "fasttext", *pairs, "--steps", "1").errors
+        self.assertIn("warning: fasttext is not told which of two texts", warned)
+        (self.folder / "c.json").write_text(json.dumps({"model_type": "roberta", **SIZES, "type_vocab_size": 1}))
+        self.assertIn("warning: roberta_base is not told", self.good("train", "roberta_base", "--config", "c.json", *pairs, "--steps", "1").errors)
+        (self.folder / "c.json").write_text(json.dumps({"model_type": "bert", **SIZES, "type_vocab_size": 2}))
+        told = self.good("train", "bert_tiny", "--config", "c.json", *pairs, "--steps", "1", "--save", "m").errors
+        self.assertNotIn("warning", told)
+        (self.folder / "two.csv").write_text("b,a\nb,a\n,ab\nab,\n")  # the same bytes, of other texts
+        lines = self.good("infer", *WEIGHTS, "two.csv", "--json").lines()
+        scores = [line["likeliest"][0]["probability"] for line in lines]
+        self.assertEqual(len(set(scores)), 3, scores)
+
+    def test_options_of_tables(self):
+        for option in ("id", "drop", "only"):
+            self.refused(1, f"--{option} is an option of tables", "train", "fasttext", "--data", "reviews.tsv", *COLUMNS, f"--{option}", "label")
+        (self.folder / "book.txt").write_text("a line of a book\n" * 60)
+        self.refused(1, "--oversample needs classes", "train", "lstm", "--data", "book.txt", "--length", "16", "--oversample")
 
     def test_texts_without_tokens(self):
         """They are named where samples are predicted, and the status says so."""
