@@ -50,7 +50,7 @@ struct user_data_options {
         { "text", OPTION((o).data.text), "COL[,COL]",                                                        \
             "of a table: the column of texts to read, or two for pairs (docs/text.md)" },                    \
         { "tokenizer", OPTION((o).data.tokenizer), "FILE",                                                   \
-            "of texts: bytes, or a tokenizer's file or folder (default bytes)" },                            \
+            "of texts: bytes, or a tokenizer's file or folder (default bytes)", .file = OPTION_READS },      \
         { "length", OPTION((o).data.length), "N",                                                            \
             "of texts: the most tokens of a sample (default 512, or fewer if all have fewer)", 1, 1048576 }, \
     {                                                                                                        \

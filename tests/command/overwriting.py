@@ -62,7 +62,7 @@ USES = [
     ("show mlp --svg a", "html", {"a": "this file is also written by --svg a"}),
 ]
 OTHERS = {"optimizer", "sizes", "tensorboard"} # the last one makes a new file in its folder
-READ = {"config", "data", "expect", "inputs", "known", "resume", "tuning", "weights"}
+READ = {"config", "data", "expect", "inputs", "known", "resume", "tokenizer", "tuning", "weights"}
 
 
 def weights(path, **texts):
