@@ -148,6 +148,23 @@ static void note_unused(const struct texts *texts, const struct csv_row *row, co
     text_free(&list);
 }
 
+/* Refuses a column that is meant twice, and a name that two columns have. */
+static tutti_status check_columns(const char *path, const struct csv_row *row, const int at[FIELDS], bool header)
+{
+    for (int i = 0; i < FIELDS; i++) {
+        if (at[i] < 0) continue;
+        const char *name = row->fields[at[i]];
+        for (int k = 0; k < i; k++)
+            if (at[k] == at[i])
+                return fail(TUTTI_INVALID, "%s: column %d is named twice by --text and --target", path, at[i] + 1);
+        for (int k = at[i] + 1; header && k < row->count; k++)
+            if (!strcmp(name, row->fields[k]))
+                return fail(TUTTI_FORMAT, "%s: columns %d and %d are both called '%s': give them names of their own",
+                    path, at[i] + 1, k + 1, text_printable(name).text);
+    }
+    return TUTTI_OK;
+}
+
 /* Sets where the columns are in a row. The first row has names, unless those of texts are numbers: then columns are
  * meant by their positions, and all rows are samples. */
 static tutti_status find_columns(
@@ -199,6 +216,7 @@ static tutti_status walk_csv(struct reading *reading, const char *path)
     if (row.count == 0) FAIL(TUTTI_FORMAT, "%s: the file is empty: name one that has rows", path);
     const int columns = row.count;
     TRY(find_columns(reading, path, &row, at, &header));
+    TRY(check_columns(path, &row, at, header));
     reading->texts->collection.info.column_names = header;
     if (!reading->texts->described && reading->file == 0) note_unused(reading->texts, &row, at, header);
     if (header) TRY(csv_next(csv, &row));

@@ -256,8 +256,9 @@ static void report(const struct texts *texts)
     const long long samples = (long long)texts->collection.samples;
     if (counts->cut > 0)
         texts_note(texts,
-            memory_format("%lld of %lld texts have more than %lld tokens and are cut: --length takes more",
-                (long long)counts->cut, samples, (long long)texts->most));
+            memory_format("%lld of %lld texts have more than %lld tokens and are cut: %s", (long long)counts->cut,
+                samples, (long long)texts->most,
+                texts->described ? "the network was trained with so many" : "--length takes more"));
     if (counts->left_out > 0)
         texts_note(texts,
             memory_format("left out: %lld text%s without a token: %s%s", (long long)counts->left_out,

@@ -107,6 +107,12 @@ class Texts(harness.CommandTest):
         scores = [line["likeliest"][0]["probability"] for line in lines]
         self.assertEqual(len(set(scores)), 3, scores)
 
+    def test_columns(self):
+        (self.folder / "twice.csv").write_text("text,text,label\ngood,x,a\nbad,y,b\n" * 4)
+        self.refused(1, "columns 1 and 2 are both called 'text'", "inspect", "twice.csv", *COLUMNS)
+        self.refused(1, "column 1 is named twice", "inspect", "reviews.tsv", "--text", "text", "--target", "text")
+        self.refused(1, "column 1 is named twice", "inspect", "reviews.tsv", "--text", "text,text", "--target", "label")
+
     def test_options_of_tables(self):
         for option in ("id", "drop", "only"):
             self.refused(1, f"--{option} is an option of tables", "train", "fasttext", "--data", "reviews.tsv", *COLUMNS, f"--{option}", "label")
