@@ -5,12 +5,33 @@
 #include "base/status.h"
 #include "formats/csv.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FEW = 20 }; /* whole numbers that are taken as classes */
+
+/* The table that a sample is in. */
+const char *texts_path(const struct texts *texts, int64_t index)
+{
+    int file = texts->file_count - 1;
+    while (file > 0 && index < texts->files[file].begins) file--;
+    return texts->files[file].path;
+}
+
+void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
+{
+    const struct texts *texts = (const struct texts *)collection;
+    const char *path = texts->file_count > 1 ? texts_path(texts, index) : "", *slash = strrchr(path, '/');
+    if (texts->stream)
+        snprintf(text, size, "block %" PRId64, index + 1);
+    else if (texts->name_at)
+        snprintf(text, size, "%s", names_at(&texts->names, texts->name_at[index]));
+    else
+        snprintf(text, size, "%s%srow %" PRId64, slash ? slash + 1 : path, *path ? " " : "", texts->rows[index]);
+}
 
 tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const char *name)
 {

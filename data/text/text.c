@@ -55,29 +55,9 @@ static tutti_status read_whole(
     return read_tokens(collection, index, collection->info.length, sample, NULL, target);
 }
 
-/* The table that a sample is in. */
-static const char *path_of(const struct texts *texts, int64_t index)
-{
-    int file = texts->file_count - 1;
-    while (file > 0 && index < texts->files[file].begins) file--;
-    return texts->files[file].path;
-}
-
 static const char *file_of(const struct collection *collection, int64_t index)
 {
-    return collection->rows ? path_of((const struct texts *)collection, index) : NULL;
-}
-
-void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size)
-{
-    const struct texts *texts = (const struct texts *)collection;
-    const char *path = texts->file_count > 1 ? path_of(texts, index) : "", *slash = strrchr(path, '/');
-    if (texts->stream)
-        snprintf(text, size, "block %" PRId64, index + 1);
-    else if (texts->name_at)
-        snprintf(text, size, "%s", names_at(&texts->names, texts->name_at[index]));
-    else
-        snprintf(text, size, "%s%srow %" PRId64, slash ? slash + 1 : path, *path ? " " : "", texts->rows[index]);
+    return collection->rows ? texts_path((const struct texts *)collection, index) : NULL;
 }
 
 static tutti_status fit(struct collection *collection, const signed char *part)

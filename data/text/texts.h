@@ -115,7 +115,8 @@ void texts_leave_out(struct texts *texts, const char *name);
 /* Leaves out samples that have no token. */
 void texts_drop_empty(struct texts *texts);
 
-/* text.c: the name of a sample for people. */
+/* The file of a row, and the name of a sample for people. */
+const char *texts_path(const struct texts *texts, int64_t index);
 void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size);
 
 /* table.c: reads rows of tables and lines of JSON. */
