@@ -135,6 +135,7 @@ class Texts(harness.CommandTest):
     def test_tokens(self):
         """The loss of a language model in nats, and its perplexity."""
         (self.folder / "book.txt").write_text("".join(f"line {number} of a book\n" for number in range(60)))
+        self.assertEqual(self.good("inspect", "book.txt", "--length", "16", "--json").lines()[0]["models"], ["gpt", "lstm", "gru", "gpt2", "llama"])
         self.good("train", "lstm", "--data", "book.txt", "--length", "16", *SMALL)
         result, = self.good("eval", *WEIGHTS, "--data", "book.txt", "--json").lines()
         self.assertAlmostEqual(result["perplexity"] / 2.718281828459045 ** result["loss"], 1, 4)
