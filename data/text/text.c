@@ -160,6 +160,14 @@ static tutti_status read_columns(struct texts *texts)
     return texts->columns[0] && (!comma || texts->columns[1]) ? TUTTI_OK : TUTTI_NO_MEMORY;
 }
 
+static bool is_own_target(const struct texts *texts, const char *given)
+{
+    const char *own = texts->target ? texts->target : "";
+    const size_t size = strlen(own);
+    if (strncmp(given, own, size) != 0) return false;
+    return !given[size] || !strcmp(given + size, texts->targets.by_class ? ":class" : ":number");
+}
+
 /* Options that are repeated, to continue a training, must say what the weights say. */
 static tutti_status check_repeated(const struct texts *texts)
 {
@@ -177,6 +185,12 @@ static tutti_status check_repeated(const struct texts *texts)
             options->tokenizer);
     if (options->text && strcmp(options->text, columns) != 0)
         FAIL(TUTTI_MISMATCH, "--text %s: the network was trained on '%s': leave it out", options->text, columns);
+    if (options->target && !is_own_target(texts, options->target))
+        FAIL(TUTTI_MISMATCH, "--target %s: the network was trained on %s%s: leave it out", options->target,
+            texts->target ? texts->target : "texts without a column of targets",
+            !texts->target                ? ""
+                : texts->targets.by_class ? ":class"
+                                          : ":number");
     if (options->length && options->length != texts->most)
         FAIL(TUTTI_INVALID, "--length %lld: the network was trained with %lld: leave --length out",
             (long long)options->length, (long long)texts->most);

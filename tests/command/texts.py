@@ -55,6 +55,9 @@ class Texts(harness.CommandTest):
         probabilities = [{row["name"]: row["probability"] for row in line["likeliest"]} for line in (first, one)]
         for name in ("yes", "no"):
             self.assertAlmostEqual(probabilities[0][name], probabilities[1][name], 5)
+        self.refused(1, "--target text: the network was trained on label:class", "eval", *WEIGHTS, "--data", "reviews.tsv", "--target", "text")
+        self.refused(1, "--target label:number", "eval", *WEIGHTS, "--data", "reviews.tsv", "--target", "label:number")
+        self.good("eval", *WEIGHTS, "--data", "reviews.tsv", "--target", "label")
         self.refused(2, "--text-of is one text", "infer", *WEIGHTS, "new.csv", "--text-of", "x")
         self.good("train", "--resume", "m", "--data", "reviews.tsv", *COLUMNS, "--devices", "0", "--batch", "4", "--steps", "1")
         self.refused(1, "the network was trained on 'text'", "train", "--resume", "m", "--data", "reviews.tsv", "--text", "label", "--target", "text")
