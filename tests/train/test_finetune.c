@@ -294,7 +294,6 @@ START_TEST(prefixes_that_distinguish)
     if (cases[_i].works) ck_assert_int_eq(memcmp(values, second, sizeof(values)), 0);
     tutti_trainer_free(trainer);
     tutti_network_free(network);
-    tutti_close(runtime);
 }
 END_TEST
 
