@@ -47,10 +47,37 @@ static bool is_factor(const tutti_network *network, int parameter)
     return false;
 }
 
+static bool is_like(const tutti_network *network, struct product_of product, const char *pattern)
+{
+    return product.weight >= 0 && !is_factor(network, product.weight) &&
+        parameter_matches(&network->parameters[product.weight], pattern);
+}
+
+/* Whether the node reads the product's weight for something else: as a table of embeddings, or the other way round. An
+ * adapter of the product would not be what is added to the weight there. */
+static bool reads_otherwise(const tutti_network *network, const struct node *node, struct product_of product)
+{
+    const struct product_of own = product_of(network, node);
+    if (node->operation == &operation_transpose && find_weight(&network->graph, node->outputs[0], false).weight >= 0)
+        return false; /* what reads the transpose is looked at itself */
+    for (int i = 0; i < node->input_count; i++) {
+        if (find_weight(&network->graph, node->inputs[i], false).weight != product.weight) continue;
+        if (i != 1 || own.weight != product.weight || own.transposed != product.transposed) return true;
+    }
+    return false;
+}
+
+static bool is_shared(const tutti_network *network, struct product_of product)
+{
+    for (size_t n = 0; n < network->graph.node_count; n++)
+        if (reads_otherwise(network, &network->graph.nodes[n], product)) return true;
+    return false;
+}
+
 static bool matches(const tutti_network *network, const struct node *node, const char *pattern)
 {
-    const int weight = product_of(network, node).weight;
-    return weight >= 0 && !is_factor(network, weight) && parameter_matches(&network->parameters[weight], pattern);
+    const struct product_of product = product_of(network, node);
+    return is_like(network, product, pattern) && !is_shared(network, product);
 }
 
 /* ------------------------------------------------------------------------------------------------- parameters ---- */
@@ -136,6 +163,19 @@ static void adapt(tutti_network *network, size_t n, const struct adapter *adapte
 
 /* --------------------------------------------------------------------------------------------------- builder ---- */
 
+static tutti_status refuse_pattern(const tutti_network *network, const char *pattern)
+{
+    for (size_t n = 0; n < network->graph.node_count; n++) {
+        const struct product_of product = product_of(network, &network->graph.nodes[n]);
+        if (is_like(network, product, pattern))
+            return fail(TUTTI_INVALID,
+                "'%s' is used otherwise, too, as a table of embeddings or transposed: it can have no adapter",
+                network->parameters[product.weight].name);
+    }
+    return fail(TUTTI_INVALID,
+        "no dense layer has a weight with a name like '%s': tutti_parameter_info() lists parameters", pattern);
+}
+
 static tutti_status check_options(const tutti_network *network, const char *pattern, tutti_lora_options *options)
 {
     int found = 0;
@@ -157,9 +197,7 @@ static tutti_status check_options(const tutti_network *network, const char *patt
                 network->parameters[weight].name);
         found++;
     }
-    if (found > 0) return TUTTI_OK;
-    return fail(TUTTI_INVALID,
-        "no dense layer has a weight with a name like '%s': tutti_parameter_info() lists parameters", pattern);
+    return found > 0 ? TUTTI_OK : refuse_pattern(network, pattern);
 }
 
 tutti_status tutti_lora(tutti_network *network, const char *pattern, const tutti_lora_options *given)

@@ -257,6 +257,29 @@ START_TEST(lora_resumes)
 }
 END_TEST
 
+/* A weight that something else reads, too, has no adapter, which would not be added there: merged weights would compute
+ * something else. */
+START_TEST(shared_weights_have_no_adapter)
+{
+    tutti_runtime *runtime = session_runtime("0", false);
+    for (int turned = 0; turned < 2; turned++) {
+        tutti_network *network = tutti_network_new(runtime);
+        const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(HIDDEN));
+        const tutti_tensor weight = tutti_parameter(network, "tied.weight", TUTTI_SHAPE(HIDDEN, HIDDEN), NULL);
+        const tutti_tensor both[] = { weight, x };
+        tutti_tensor y =
+            turned ? tutti_reshape(network, x, TUTTI_SHAPE(1, HIDDEN)) : tutti_op(network, "gather", both, 2, "axis=0");
+        if (turned) y = tutti_matmul(network, NULL, y, weight, false, false);
+        y = tutti_dense(network, y, HIDDEN, &(tutti_dense_options) { .weight = &weight, .no_bias = true });
+        fails_with(tutti_lora(network, "tied*", NULL), TUTTI_INVALID, "is used otherwise, too");
+        y = tutti_dense(network, y, 3, &(tutti_dense_options) { .name = "head", .no_bias = true });
+        ASSERT_OK(tutti_lora(network, "*", NULL));
+        ck_assert_int_eq(tutti_network_parameters(network), 8 * (HIDDEN + 3));
+        tutti_network_free(network);
+    }
+}
+END_TEST
+
 START_TEST(wrong_uses_are_refused)
 {
     struct tuned lora, plain;
@@ -289,6 +312,7 @@ Suite *suite_lora(void)
     tcase_add_loop_test(cases, merged_weights_compute_the_same, 0, DEVICES);
     tcase_add_loop_test(cases, adapters_are_saved_alone, 0, DEVICES);
     tcase_add_test(cases, lora_resumes);
+    tcase_add_test(cases, shared_weights_have_no_adapter);
     tcase_add_test(cases, wrong_uses_are_refused);
     return suite;
 }
