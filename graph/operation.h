@@ -67,6 +67,7 @@ enum {
     PORT_ZERO_IN_TRIALS = 1 << 4,
     /* A matrix that is divided by its rows in trials, so that what it multiplies in each of many steps stays finite. */
     PORT_SMALL_IN_TRIALS = 1 << 6,
+    PORT_INDEX = 1 << 7,       /* whole numbers that select: they are computed without rounding to bfloat16 */
     PORT_SAME_LAYOUT = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
 };
 

@@ -51,7 +51,7 @@ static const struct implementation slices = { .name = "slices", .emit = emit };
 
 const struct operation operation_gather = {
     .name = "gather",
-    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE } },
+    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE | PORT_INDEX } },
     .outputs = { { "y" } },
     .attributes = &indexed_attributes_type,
     .infer = infer,

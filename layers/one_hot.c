@@ -46,7 +46,7 @@ static const struct implementation by_element = { .name = "elements", .emit = em
 
 const struct operation operation_one_hot = {
     .name = "one_hot",
-    .inputs = { { "indices", PORT_ANY_TYPE } },
+    .inputs = { { "indices", PORT_ANY_TYPE | PORT_INDEX } },
     .outputs = { { "y" } },
     .attributes = &one_hot_attributes_type,
     .infer = infer,

@@ -52,7 +52,7 @@ static const struct implementation by_element = { .name = "elements", .emit = em
 
 const struct operation operation_reverse_sequence = {
     .name = "reverse_sequence",
-    .inputs = { { "x" }, { "lengths", PORT_ANY_TYPE } },
+    .inputs = { { "x" }, { "lengths", PORT_ANY_TYPE | PORT_INDEX } },
     .outputs = { { "y" } },
     .attributes = &reverse_sequence_attributes_type,
     .infer = infer,

@@ -268,7 +268,7 @@ static const struct implementation gradient_columns = { .name = "columns", .emit
 
 const struct operation operation_scatter = {
     .name = "scatter",
-    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE }, { "updates" } },
+    .inputs = { { "data" }, { "indices", PORT_ANY_TYPE | PORT_INDEX }, { "updates" } },
     .outputs = { { "y" } },
     .attributes = &indexed_attributes_type,
     .infer = infer,
@@ -278,7 +278,7 @@ const struct operation operation_scatter = {
 };
 const struct operation operation_gather_gradient = {
     .name = "gather_gradient",
-    .inputs = { { "indices", PORT_ANY_TYPE }, { "dy" } },
+    .inputs = { { "indices", PORT_ANY_TYPE | PORT_INDEX }, { "dy" } },
     .outputs = { { "ddata" } },
     .attributes = &indexed_attributes_type,
     .infer = infer_gather_gradient,
@@ -287,7 +287,8 @@ const struct operation operation_gather_gradient = {
 };
 const struct operation operation_scatter_gradient = {
     .name = "scatter_gradient",
-    .inputs = { { "indices", PORT_ANY_TYPE }, { "dy" }, { "data", PORT_OPTIONAL }, { "updates", PORT_OPTIONAL } },
+    .inputs = { { "indices", PORT_ANY_TYPE | PORT_INDEX }, { "dy" }, { "data", PORT_OPTIONAL },
+        { "updates", PORT_OPTIONAL } },
     .outputs = { { "ddata", PORT_OWN }, { "dupdates", PORT_OWN } },
     .attributes = &indexed_attributes_type,
     .infer = infer_scatter_gradient,

@@ -199,11 +199,50 @@ START_TEST(resumed_equals_never_stopped)
 }
 END_TEST
 
+/* A hash of numbers up to 999, as a row of a table: values that wait for the second gather, and the hash itself. */
+static tutti_tensor hashed_rows(tutti_network *network)
+{
+    const float factor = 61, buckets = 4096;
+    const tutti_tensor by = tutti_constant(network, NULL, TUTTI_SHAPE(1), &factor);
+    const tutti_tensor modulus = tutti_constant(network, NULL, TUTTI_SHAPE(1), &buckets);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(31));
+    tutti_tensor hash = x;
+    for (int i = 0; i < 12; i++) {
+        hash = tutti_op(network, "mul", (tutti_tensor[]) { hash, by }, 2, NULL);
+        hash = tutti_op(network, "fmod", (tutti_tensor[]) { hash, modulus }, 2, NULL);
+        hash = tutti_op(network, "fmod", (tutti_tensor[]) { tutti_add(network, hash, x), modulus }, 2, NULL);
+    }
+    const tutti_tensor table = tutti_parameter(network, "table", TUTTI_SHAPE(4096, 3), NULL);
+    return tutti_op(network, "gather", (tutti_tensor[]) { table, hash }, 2, "axis=0");
+}
+
+START_TEST(indices_are_not_rounded)
+{
+    enum { COUNT = 5 };
+    static float x[COUNT * 31], found[2][COUNT * 31 * 3];
+    if (!runtime) return;
+    for (int i = 0; i < COUNT * 31; i++) x[i] = (float)(i * 37 % 1000);
+    for (int i = 0; i < 2; i++) {
+        tutti_network *network = tutti_network_new(runtime);
+        const tutti_tensor rows = hashed_rows(network);
+        tutti_trainer *trainer = tutti_compile(network, rows,
+            &(tutti_training) {
+                .loss = TUTTI_LOSS_NONE, .precision = i ? TUTTI_BF16 : TUTTI_FP32, .seed = 3, .batch = COUNT });
+        ck_assert_msg(trainer, "%s", tutti_message(NULL));
+        ASSERT_OK(tutti_infer(trainer, FEED_ONE(x), COUNT, FETCH_ONE(rows, found[i])));
+        tutti_trainer_free(trainer);
+        tutti_network_free(network);
+    }
+    ck_assert_int_eq(memcmp(found[0], found[1], sizeof(found[0])), 0);
+}
+END_TEST
+
 Suite *suite_bf16(void)
 {
     Suite *suite = suite_create("bf16");
     TCase *cases = cases_new(suite, "bf16", setup, teardown);
     tcase_add_loop_test(cases, each_device_rounds_its_own_part, 0, sizeof shares / sizeof *shares);
     tcase_add_test(cases, resumed_equals_never_stopped);
+    tcase_add_test(cases, indices_are_not_rounded);
     return suite;
 }
