@@ -8,10 +8,9 @@
 #include "layers/layers.h"
 
 /* q [N, heads, length, width], k [N, heads, keys, width], v [N, heads, keys, width_v], y as q with width_v; or, if
- * joined, [N, length, heads, width]. bias: broadcast to [N, heads, length, keys]. softmax [N, heads,
- * length, 2]: the largest score of a query, and the sum of exp(score - that). One number, the logarithm, would lose the
- * sum next to a mask of -1e9. The gradient's inputs are those of the node, then y, softmax and dy; it has none of the
- * bias. */
+ * joined, [N, length, heads, width]. bias: broadcast to [N, heads, length, keys]. softmax [N, heads, length, 2]:
+ * the largest score of a query, and the sum of exp(score - that). One number, the logarithm, would lose the sum next
+ * to a mask of -1e9. The gradient's inputs are those of the node, then y, softmax and dy; it has none of the bias. */
 struct attention_attributes {
     bool q_joined, k_joined, v_joined, y_joined;
     bool open; /* queries that see no key give 0 instead of NaN */
