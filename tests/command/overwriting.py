@@ -52,6 +52,8 @@ USES = [
     ("show net.onnx", "svg", MODEL),
     ("bench net.onnx --tuning tuning.txt", "trace", {**MODEL, **TABLE}),
     ("tune net.onnx", "output", MODEL),
+    ("tokenize --train d.csv", "save", DATA),
+    ("train lstm --data d.csv --tokenizer tuning.txt", "log", TABLE),
     ("report r.html l.csv", "output", {"r.html": "this file is also r.html", "l.csv": "this file is also l.csv"}),
     # Two outputs of one name, which is not there yet, or is.
     ("train mlp --save n", "log", {"n.safetensors": "this file is also written by --save n",
@@ -62,7 +64,7 @@ USES = [
     ("show mlp --svg a", "html", {"a": "this file is also written by --svg a"}),
 ]
 OTHERS = {"optimizer", "sizes", "tensorboard"} # the last one makes a new file in its folder
-READ = {"config", "data", "expect", "inputs", "known", "resume", "tokenizer", "tuning", "weights"}
+READ = {"config", "data", "expect", "inputs", "known", "resume", "tokenizer", "train", "tuning", "weights"}
 
 
 def weights(path, **texts):
