@@ -79,10 +79,14 @@ static tutti_status find_parts(struct texts *texts, const char *folder)
         const int part = names[i / ENDS].part;
         char *path = memory_format("%s/%s.%s", folder, names[i / ENDS].name, ends[i % ENDS]);
         if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
-        if (!paths[part] && stat(path, &found) == 0 && S_ISREG(found.st_mode))
+        const bool there = stat(path, &found) == 0 && S_ISREG(found.st_mode);
+        if (there && paths[part])
+            status = fail(TUTTI_FORMAT, "%s and %s are both tables of one part: leave one of them", paths[part], path);
+        if (there && !paths[part])
             paths[part] = path;
         else
             free(path);
+        if (status != TUTTI_OK) goto done;
     }
     for (int i = 0; i < TEXTS_FILES && paths[0]; i++)
         if (paths[i]) TRY(add_file(texts, paths[i], paths[1] || paths[2] ? i : PART_OPEN));

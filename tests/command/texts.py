@@ -116,6 +116,14 @@ class Texts(harness.CommandTest):
         self.refused(1, "column 1 is named twice", "inspect", "reviews.tsv", "--text", "text", "--target", "text")
         self.refused(1, "column 1 is named twice", "inspect", "reviews.tsv", "--text", "text,text", "--target", "label")
 
+    def test_parts(self):
+        for name in ("train.tsv", "dev.tsv"):
+            (self.folder / name).write_bytes((self.folder / "reviews.tsv").read_bytes())
+        parts = self.good("inspect", ".", *COLUMNS, "--json").lines()[0]
+        self.assertEqual(parts["samples"], 80)
+        (self.folder / "val.csv").write_text("text,label\na,yes\n")
+        self.refused(1, ["val.csv", "dev.tsv are both tables of one part"], "inspect", ".", *COLUMNS)
+
     def test_options_of_tables(self):
         for option in ("id", "drop", "only"):
             self.refused(1, f"--{option} is an option of tables", "train", "fasttext", "--data", "reviews.tsv", *COLUMNS, f"--{option}", "label")
