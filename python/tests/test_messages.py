@@ -73,6 +73,8 @@ WRONG = {
     "output": (TypeError, "a tensor is needed, not 0.5", lambda t: t.network.output(0.5)),
     "constant": (TypeError, "a constant is an object: it must be a number", lambda t: tutti.Network().constant(object())),
     "classes": (TypeError, r"classes is 2\.5: it must be a whole number", lambda t: tutti.models.lenet(classes=2.5)),
+    "input of texts": (ValueError, "texts has no input of another shape", lambda t: tutti.models.lstm(input=(7,))),
+    "vocabulary": (ValueError, "vocabulary is -1", lambda t: tutti.models.gpt(vocabulary=-1)),
     "dtype": (KeyError, "dtype is complex64: it must be one of float32", lambda t: tutti.Network().input("x", 3, "complex64")),
     "initialiser": (ValueError, "init is 'he': it must be one of default, he_normal", lambda t: output(init="he")),
     "objects": (TypeError, r"not object: convert it, as array\.astype\('float32'\)", lambda t: t.step(x.astype(object), y)),

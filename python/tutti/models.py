@@ -7,12 +7,16 @@ from ._values import number
 
 def add_input(network, model, shape):
     if model.takes == lib.MODEL_TAKES_TEXT:
+        if shape is not None:
+            raise ValueError("a network for texts has no input of another shape: its samples are the numbers of tokens, of any length")
         return network.input("ids", (lib.TUTTI_SEQUENCE,), "int32")
     return network.input("input", shape_of(model.input) if shape is None else shape)
 
 
 def make(model):
     def build(classes=None, input=None, *, samples=0, vocabulary=0, runtime=None):
+        if number("vocabulary", "int64_t", vocabulary) < 0:
+            raise ValueError(f"vocabulary is {vocabulary}: it must be positive, or 0 for the model's own")
         network = Network(runtime)
         x = add_input(network, model, input)
         text, tokens = model.takes == lib.MODEL_TAKES_TEXT, classes is None and lib.model_predicts_tokens(model)
