@@ -65,10 +65,10 @@ enum {
     PORT_OWN = 1 << 3,      /* an output that the node's own launches read: it is kept if no other node reads it */
     /* An input that is 0 in trials, so that what it normalises stays positive and its mask is 1 everywhere. */
     PORT_ZERO_IN_TRIALS = 1 << 4,
+    PORT_SAME_LAYOUT = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
     /* A matrix that is divided by its rows in trials, so that what it multiplies in each of many steps stays finite. */
     PORT_SMALL_IN_TRIALS = 1 << 6,
-    PORT_INDEX = 1 << 7,       /* whole numbers that select: they are computed without rounding to bfloat16 */
-    PORT_SAME_LAYOUT = 1 << 5, /* of a fusion: a tensor that is read or written together with the first output */
+    PORT_INDEX = 1 << 7, /* whole numbers that select: they are computed without rounding to bfloat16 */
 };
 
 /* Bits of `any_layout`. */

@@ -117,7 +117,7 @@ START_TEST(every_operation_names_its_ports)
 {
     for (const struct operation *const *o = operations; *o; o++) {
         const unsigned of_inputs =
-            PORT_OPTIONAL | PORT_REPEATED | PORT_ANY_TYPE | PORT_ZERO_IN_TRIALS | PORT_SMALL_IN_TRIALS;
+            PORT_OPTIONAL | PORT_REPEATED | PORT_ANY_TYPE | PORT_ZERO_IN_TRIALS | PORT_SMALL_IN_TRIALS | PORT_INDEX;
         ck_assert_int_gt(count_ports(*o, (*o)->inputs, GRAPH_MAX_INPUTS, of_inputs), 0);
         ck_assert_int_gt(count_ports(*o, (*o)->outputs, GRAPH_MAX_OUTPUTS, PORT_OWN), 0);
     }
