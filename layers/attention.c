@@ -1,5 +1,6 @@
 /* attention (ONNX's, which is PyTorch's scaled_dot_product_attention with more options) and rotary_embedding, as
- * decompositions. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
+ * decompositions. When a plan is made, attention/attention_pattern.c makes one node of an attention's where that is
+ * faster. Axes are counted from the last one: [..., heads, length, width]. Further axes of samples come first;
  * mostly there are none. */
 #include "layers/decompose.h"
 #include "layers/lines.h"

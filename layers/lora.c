@@ -1,5 +1,6 @@
 /* tutti_lora(): low-rank adapters of the dense layers of a network that is built (Hu et al., "LoRA: Low-Rank
- * Adaptation of Large Language Models", 2021). y = x W^T becomes x W^T + scale (dropout(x) A^T) B^T. */
+ * Adaptation of Large Language Models", 2021). y = x W^T becomes x W^T + scale (dropout(x) A^T) B^T.
+ * train/adapter.c writes them to files. */
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -129,13 +130,13 @@ static struct adapter *add_adapter(tutti_network *network, struct product_of pro
 
 /* ------------------------------------------------------------------------------------------------------ nodes ---- */
 
-/* Where nodes are inserted: each append_...() puts a node at the end, and place() moves it here. */
+/* Where nodes are inserted: each append_...() puts a node at the end, and insert() moves it here. */
 struct insertion {
     struct append_context context;
     size_t place;
 };
 
-static int place(struct insertion *at, int value)
+static int insert(struct insertion *at, int value)
 {
     if (value != NO_VALUE) edit_move_last(at->context.graph, at->place++);
     return value;
@@ -148,11 +149,11 @@ static void adapt(tutti_network *network, size_t n, const struct adapter *adapte
     struct insertion at = { { network, graph, graph->nodes[n].layer }, n + 1 };
     const int result = graph->nodes[n].outputs[0];
     int x = graph->nodes[n].inputs[0];
-    if (adapter->dropout > 0) x = place(&at, append_dropout(&at.context, x, adapter->dropout));
-    x = place(&at, append_two(&at.context, &operation_dense, x, network->parameters[adapter->down].value));
-    x = place(&at, append_two(&at.context, &operation_dense, x, network->parameters[adapter->up].value));
-    if (adapter->scale != 1) x = place(&at, append_number(&at.context, &operation_scale, x, adapter->scale));
-    const int sum = place(&at, append_two(&at.context, &operation_add, result, x));
+    if (adapter->dropout > 0) x = insert(&at, append_dropout(&at.context, x, adapter->dropout));
+    x = insert(&at, append_two(&at.context, &operation_dense, x, network->parameters[adapter->down].value));
+    x = insert(&at, append_two(&at.context, &operation_dense, x, network->parameters[adapter->up].value));
+    if (adapter->scale != 1) x = insert(&at, append_number(&at.context, &operation_scale, x, adapter->scale));
+    const int sum = insert(&at, append_two(&at.context, &operation_add, result, x));
     if (sum == NO_VALUE) return;
     struct node *addition = &graph->nodes[at.place - 1];
     graph->nodes[n].outputs[0] = addition->inputs[0] = sum;

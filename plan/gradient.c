@@ -1,5 +1,6 @@
-/* Appends the loss, and the gradient of everything that the parameters need, as ordinary nodes: reverse mode, one visit
- * per node from the last to the first. Several uses of a value make `add` nodes, which the rewriting then fuses. */
+/* Appends the loss (pass_loss()), and later the gradient of everything that the parameters need (pass_gradient()), as
+ * ordinary nodes: reverse mode, one visit per node from the last to the first. Several uses of a value make `add`
+ * nodes, which the rewriting then fuses. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Fusions: rewrites the patterns of nodes that layers/ declares, until none matches. */
+/* Rewrites the patterns of nodes that layers/ declares: forward patterns once, before there are gradients
+ * (pass_combine()), and fusions until none matches (pass_rewrite()). */
 #include <stdlib.h>
 
 #include "base/memory.h"

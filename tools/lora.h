@@ -12,7 +12,7 @@ struct lora {
     int64_t rank; /* 0: no adapters */
     double alpha, dropout;
     const char *layers; /* patterns; NULL: all */
-    const char *others;
+    const char *others; /* patterns of --lora-train; NULL: none */
     const char *merged; /* file to write; NULL: none */
     bool tells;         /* prints how many parameters train */
 };
@@ -34,9 +34,8 @@ struct lora {
         "merge", OPTION((l).merged), "FILE", "write weights to which the adapters are added", .file = OPTION_WRITES \
     }
 
-/* Checks that the options fit each other and --freeze. Weights to begin with may have
- * adapters, `saved`: without options, the network gets the same. Returns an exit status, as do all functions that
- * return int. */
+/* Checks that the options fit each other and --freeze. Weights to begin with may have adapters, `saved`: without
+ * options, the network gets the same. Returns an exit status, as do all functions that return int. */
 int lora_check(struct lora *lora, const struct lora *saved, const char *freeze);
 /* Adds the adapters of session->lora to the session's network; session_build() calls it. */
 int lora_network(const struct session *session);

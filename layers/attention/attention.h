@@ -20,6 +20,7 @@ struct attention_attributes {
 };
 ATTRIBUTES(attention)
 
+/* Inputs, of the node up to ATTENTION_CONSTANTS: it has ATTENTION_Y of them. */
 enum {
     ATTENTION_Q,
     ATTENTION_K,
@@ -40,6 +41,7 @@ struct attention_sizes attention_sizes(const struct problem *problem);
 bool attention_is_gradient(const struct problem *problem);
 double attention_flops(const struct problem *problem), attention_bytes(const struct problem *problem);
 
+/* What dropout's random numbers depend on, as dropout.cl's for probabilities [N, heads, length, keys]. */
 struct dropping {
     uint32_t threshold, stream;
     double scale;

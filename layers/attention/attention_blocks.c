@@ -23,7 +23,7 @@ enum {
 
 struct blocks {
     int64_t rows, keys;
-    size_t bytes; /* of local memory */
+    size_t bytes; /* of local memory: scratch_floats() */
 };
 
 static int64_t padded(int64_t count, int64_t to)
@@ -36,7 +36,7 @@ static int64_t scratch_floats(const struct problem *problem, bool backward, int6
 {
     const struct attention_sizes z = attention_sizes(problem);
     const int64_t v = problem->device->vector_width, q = padded(z.width, v), o = padded(z.width_v, v);
-    const int64_t common = keys + 128 + v;
+    const int64_t common = keys + 128 + v; /* FACTORS, edge */
     if (!backward) return rows * (q + o + 2) + keys * (z.width + o + TILE_ROWS) + common;
     const int64_t sums = padded(keys, TILE_ROWS) * (q + o), scores = 2 * rows * keys + TILE_ROWS;
     return keys * (z.width + z.width_v + q) + sums + rows * (2 * q + o + 1) + scores + rows / TILE_ROWS + common;

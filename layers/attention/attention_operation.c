@@ -1,4 +1,4 @@
-/* The operation: shapes, gradient, and what its implementations read of a problem. */
+/* The operation and its gradient. attention_problem.c has what implementations read of a problem. */
 #include "graph/network.h"
 #include "layers/attention/attention.h"
 
@@ -8,8 +8,7 @@ ATTRIBUTES_DESCRIBE(attention, ATTRIBUTE(attention, FLAG, q_joined), ATTRIBUTE(a
     ATTRIBUTE(attention, FLAG, v_joined), ATTRIBUTE(attention, FLAG, y_joined), ATTRIBUTE(attention, FLAG, open),
     ATTRIBUTE(attention, NUMBER, scale), ATTRIBUTE(attention, NUMBER, probability), ATTRIBUTE(attention, OTHER, stream))
 
-/* ------------------------------------------------------------------------------------------------------- shapes ----
- */
+/* ------------------------------------------------------------------------------------------------------ shapes ---- */
 
 static int64_t heads_of(const struct value *x, bool joined)
 {

@@ -1,5 +1,5 @@
-/* Kernels for any device: attention_plain_cpu.cl. They check the others, and nothing more: products with a softmax
- * between them are faster in the GPU class. */
+/* Kernels for any device: attention_plain_cpu.cl. They are here because the last implementation of a list takes every
+ * problem; products with a softmax between them are faster. */
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "layers/attention/arguments/attention.h"
@@ -46,6 +46,8 @@ static void emit(const struct problem *problem, const struct operands *operands,
         emit_gradient(problem, operands, list, "attention_plain_keys", z.keys, options);
 }
 
+/* Where attention_blocks refuses the problem, attention_pattern.c makes no node for these kernels. So they run only
+ * where attention_blocks was found wrong (plan/verify.c), or where force or a tuning table names them. */
 static const char *passed_over(const struct problem *problem)
 {
     const char *reason = attention_blocks_refusal(problem);

@@ -197,6 +197,8 @@ tutti_tensor tutti_conv2d(
 
 /* ---------------------------------------------------------------------------------------------------- tables ---- */
 
+/* conv2d_cpu.h describes those of FIRST, the lists' own ones and conv2d_direct; conv2d_grouped takes the groups that
+ * these refuse. After that are those of GPUs, and conv2d_plain for all. */
 #define FIRST(pass) &conv2d_bf16[pass], &conv2d_winograd[pass], &conv2d_pointwise[pass], &conv2d_depthwise[pass]
 #define OTHERS(pass)                                                                                                 \
     &conv2d_direct[pass], &conv2d_grouped[pass], &conv2d_depthwise_channels_last[pass], &conv2d_depthwise_gpu[pass], \

@@ -1,4 +1,5 @@
-/* The sizes of a convolution, from any of its three nodes, and the implementations that take every device or GPUs. */
+/* The sizes of a convolution, from any of its three nodes, and the implementations that are not blocked: of every
+ * device, of GPUs, and conv2d_grouped of CPUs. */
 #ifndef LAYERS_CONV2D_H
 #define LAYERS_CONV2D_H
 

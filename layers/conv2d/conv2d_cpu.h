@@ -1,8 +1,8 @@
-/* Convolution on CPU-class devices: implementations that conv2d.c lists. Activations are blocked (first layers with few
- * channels read the plain image), parameters and their gradients are plain.
+/* Convolution on CPU-class devices: blocked implementations that conv2d.c lists. Activations are blocked (first layers
+ * with few channels read the plain image), parameters and their gradients are plain.
  *
- *   bf16            any kernel, stride, padding and dilation, of bfloat16 numbers     conv2d_bf16.c
- *   bf16_image     up to 4 channels, no dilation, of bfloat16 numbers            conv2d_bf16.c, conv2d_bf16_image.c
+ *   bf16_image      up to 4 channels, no dilation, of bfloat16 numbers            conv2d_bf16.c, conv2d_bf16_image.c
+ *   bf16            any kernel, stride, padding and dilation, of bfloat16 numbers conv2d_bf16.c
  *   winograd        3x3 of stride 1 or 2, 5x5: F(4x4, 3x3), F(4x4, 5x5)           conv2d_winograd.c and its kin
  *   pointwise       1x1, stride 1 or 2, no padding                                conv2d_pointwise.c
  *   depthwise       groups = input channels = output channels                     conv2d_depthwise.c

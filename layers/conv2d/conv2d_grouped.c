@@ -1,5 +1,5 @@
-/* conv2d with several groups of channels on CPU-class devices that the blocked kernels refuse
- * (conv2d_groups_refusal()): plain layout, vectors along rows of pixels. */
+/* conv2d on CPU-class devices with groups of channels that the blocked kernels refuse, such as narrow ones that do not
+ * fill blocks (conv2d_groups_refusal()): plain layout, vectors along rows of pixels. */
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_grouped_cpu.h"
 #include "layers/conv2d/conv2d.h"

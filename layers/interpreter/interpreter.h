@@ -33,7 +33,7 @@ bool interpreter_knows(const struct operation *operation);
  * others are 0. TUTTI_UNSUPPORTED: the interpreter does not know the operation. */
 tutti_status interpret_node(const struct problem *problem, const struct node_arrays *arrays);
 
-/* The references of operations (struct operation). interpreter.c: */
+/* The references of operations (struct operation); attention/, dft/ and recurrent/ have their own. interpreter.c: */
 operation_reference interpret_channel_sum, interpret_embedding, interpret_embedding_gradient, interpret_resample,
     interpret_batch_norm, interpret_batch_norm_gradient, interpret_fold_batch_norm, interpret_layer_norm,
     interpret_layer_norm_gradient, interpret_softmax, interpret_softmax_gradient, interpret_dropout, interpret_random,

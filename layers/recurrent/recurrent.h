@@ -12,7 +12,7 @@ struct recurrent_attributes {
     bool reverse;                 /* from the last step to the first one */
     bool coupled;                 /* LSTM: the forget gate is 1 less the input gate */
     bool after;                   /* GRU: the reset gate multiplies the product of the state, not the state */
-    bool torch;                   /* gates in PyTorch's order, not ONNX's */
+    bool torch;                   /* gates in PyTorch's order, as of parameters of its own; not ONNX's */
     float clip;                   /* 0: none */
 };
 ATTRIBUTES(recurrent)
@@ -26,8 +26,11 @@ enum {
     RECURRENT_PEEPHOLES,
     RECURRENT_LENGTHS
 };
+/* SAVED, of each step and unit: of an LSTM i, o, f, g, c'; of a GRU z, r, n, then r h, or with `after` R h and its
+ * bias. */
 enum { RECURRENT_Y, RECURRENT_LAST, RECURRENT_SAVED, RECURRENT_LAST_C };
-/* Inputs and outputs of the gradient. */
+/* Inputs and outputs of the gradient. PREVIOUS: the state before each step. OTHER: of an LSTM with peepholes the cell
+ * before each step; of a GRU with `after` the gradients of R h, of which the last differs from those of the gates. */
 enum {
     BACKWARD_R,
     BACKWARD_Y,

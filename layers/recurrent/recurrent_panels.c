@@ -1,7 +1,7 @@
 /* The steps of many samples at once on CPU-class devices: recurrent_panels_cpu.cl multiplies their states by panels of
- * the packed weights. Tasks divide the samples and run all steps without waiting. Few samples would leave that bound by
- * reading weights which outgrow a core's cache: then each step is a launch, whose tasks divide the units, so that a
- * core reads its part of the weights alone. docs/experiments/recurrent.md has both. */
+ * the packed weights. Tasks divide the samples and run all steps without waiting. With few samples and weights that
+ * outgrow a core's cache, each core would wait for all weights in each step: then each step is a launch, whose tasks
+ * divide the units, so that a core reads its part of the weights alone. docs/experiments/recurrent.md has both. */
 #include "layers/recurrent/arguments/recurrent_panels.h"
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -21,7 +21,7 @@ enum {
 
 struct panels {
     int64_t vectors, tile_rows;          /* the register tile: NV, MR */
-    int64_t depth, blocks, panel_floats; /* of the product of a state: depth, blocks of columns, a block's panel */
+    int64_t depth, blocks, panel_floats; /* of a step's product: its depth, blocks of columns, floats of one's panel */
     int64_t samples, steps, width, row;  /* row: floats of a row of the states */
     int64_t rows, task_blocks;           /* of a task */
     bool stepwise;                       /* each step is a launch */
