@@ -1,4 +1,5 @@
-/* conv2d, direct: any kernel, stride, padding and dilation on CPU-class devices. The kernels are
+/* conv2d, direct: any kernel, stride, padding and dilation on CPU-class devices, also with several groups of channels,
+ * which are divided or merged along blocks (struct conv2d_groups in conv2d_cpu.h). The kernels are
  * layers/conv2d/conv2d_direct_cpu.cl (forward and data gradient) and conv2d_direct_weight_gradient_cpu.cl. */
 #include "base/memory.h"
 #include "layers/conv2d/arguments/conv2d_direct_cpu.h"
@@ -110,7 +111,7 @@ static void cut_rows(struct rows *rows, int64_t unit, double bytes_per_column, d
 /* product: the forward pass and the data gradient, which are one kernel. */
 struct direct {
     struct conv2d_sizes z;
-    struct conv2d_groups channels;
+    struct conv2d_groups groups;
     struct conv2d_packing packing;
     struct rows rows;
     int64_t pixel;                                /* XV */
@@ -144,7 +145,7 @@ static double choose_block(int64_t width, int64_t most, int64_t *block_h, int64_
 
 static void choose_registers(const struct problem *problem, struct direct *d)
 {
-    int64_t registers = conv2d_registers(problem), blocks = d->channels.result_blocks;
+    int64_t registers = conv2d_registers(problem), blocks = d->groups.result_blocks;
     int64_t rows = d->z.n * d->rows.per_image;
     double best = 0;
     for (int64_t vectors = 1; vectors <= 3 && vectors <= blocks; vectors++) {
@@ -180,7 +181,7 @@ static double task_cycles(const struct problem *problem, const struct direct *d,
  * many units a task takes all panels. With few, tasks share the panels, so that each weight is read once. */
 static void choose_tasks(const struct problem *problem, struct direct *d, double unit_bytes)
 {
-    int64_t compute_units = problem->device->units, panels = d->packing.panels, groups = d->channels.count;
+    int64_t compute_units = problem->device->units, panels = d->packing.panels, groups = d->groups.count;
     int64_t fitting = (int64_t)(CONV2D_SCRATCH_BYTES / unit_bytes), units_best = d->block_h, most = d->units;
     if (most > fitting) most = fitting > 0 ? fitting : 1;
     double best = 0;
@@ -225,24 +226,24 @@ static int64_t choose_depth(const struct problem *problem, struct direct *d, boo
 static void design_product(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
-    struct direct d = { .z = conv2d_sizes_of(problem), .channels = conv2d_groups_of(problem, gradient) };
+    struct direct d = { .z = conv2d_sizes_of(problem), .groups = conv2d_groups_of(problem, gradient) };
     int64_t v = problem->device->vector_width;
     d.rows = gradient ? rows_gradient(&d.z) : rows_forward(&d.z);
     d.pixel = reads_image(problem) ? 1 : v;
     choose_registers(problem, &d);
-    if (d.pixel == 1) d.channels.source_blocks = d.channels.all_source_blocks = d.channels.sources;
-    d.packing.padded = d.channels.sources;
+    if (d.pixel == 1) d.groups.source_blocks = d.groups.all_source_blocks = d.groups.sources;
+    d.packing.padded = d.groups.sources;
     d.packing.source_block = d.pixel;
     d.packing.taps = d.z.r * d.z.s;
-    d.packing.panels = divide_up(d.channels.result_blocks, d.packing.vectors);
-    double column = (double)(d.channels.source_blocks * d.pixel * d.rows.window) * sizeof(float);
+    d.packing.panels = divide_up(d.groups.result_blocks, d.packing.vectors);
+    double column = (double)(d.groups.source_blocks * d.pixel * d.rows.window) * sizeof(float);
     cut_rows(&d.rows, d.block_w, column * (double)d.block_h, CONV2D_SCRATCH_BYTES);
     d.units = d.z.n * d.rows.per_image * d.rows.segments;
     double unit_bytes = column * (double)packed_width(&d.rows);
     choose_tasks(problem, &d, unit_bytes);
     size_t sums = (size_t)choose_depth(problem, &d, gradient) * sizeof(float);
     d.scratch = conv2d_scratch_of(problem, (size_t)(unit_bytes * (double)d.units_max) + sums);
-    d.tasks = conv2d_scratch_group_tasks(problem, &d.scratch, d.chunks, d.channels.count);
+    d.tasks = conv2d_scratch_group_tasks(problem, &d.scratch, d.chunks, d.groups.count);
     *(struct direct *)design = d;
 }
 
@@ -250,7 +251,7 @@ static size_t product_workspace(const struct problem *problem)
 {
     const struct direct *d = problem->design;
     return conv2d_scratch_workspace(
-        &d->scratch, d->channels.count * d->tasks * divide_up(d->packing.panels, d->panels_max));
+        &d->scratch, d->groups.count * d->tasks * divide_up(d->packing.panels, d->panels_max));
 }
 
 static size_t product_prepared(const struct problem *problem)
@@ -279,7 +280,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
     const struct conv2d_sizes *z = &d->z;
     bool gradient = conv2d_is_data_gradient(problem);
     double result_bytes =
-        (double)(z->n * d->channels.results * d->channels.count) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
+        (double)(z->n * d->groups.results * d->groups.count) * 4 * (double)(gradient ? z->h * z->w : z->oh * z->ow);
     char epilogue[256], statistics[RESULT_OPTIONS];
     struct launch *launch = launch_add(list, "conv2d_direct_cpu", "conv2d_direct",
         "-DR=%d -DS=%d -DSTRIDE_H=%d -DSTRIDE_W=%d -DDILATION_H=%d -DDILATION_W=%d -DGRADIENT=%d -DWINDOW=%d "
@@ -290,7 +291,7 @@ static void emit_product(const struct problem *problem, const struct operands *o
         (int)d->rows.window, (int)(z->padding_h - d->rows.row_start * z->stride_h),
         (int)(z->padding_w - d->rows.column_start * z->stride_w), (int)d->pixel, (int)d->block_h, (int)d->block_w,
         (int)d->packing.vectors, (int)d->prefetches, conv2d_streams(problem, operands, (double)result_bytes),
-        d->scratch.global, conv2d_halves_option(&d->channels),
+        d->scratch.global, conv2d_halves_option(&d->groups),
         result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue));
     ARGUMENTS_SET(launch, direct, .source = operands->inputs[0], .packed = operands->prepared,
@@ -298,10 +299,10 @@ static void emit_product(const struct problem *problem, const struct operands *o
         .source_height = d->rows.height, .source_width = d->rows.width, .result_height = gradient ? z->h : z->oh,
         .result_width = gradient ? z->w : z->ow, .units_all = d->units, .units_max = d->units_max, .chunks = d->chunks,
         ROWS_VALUES(&d->rows), .panels_max = d->panels_max, .depth = d->depth, .distance = d->distance,
-        .shares = d->shares, CONV2D_GROUPS_VALUES(&d->channels), SCRATCH_VALUES(&d->scratch, operands));
+        .shares = d->shares, CONV2D_GROUPS_VALUES(&d->groups), SCRATCH_VALUES(&d->scratch, operands));
     result_arguments(launch, problem, operands);
     launch_tasks(
-        launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), (size_t)d->channels.count);
+        launch, (size_t)d->tasks, (size_t)divide_up(d->packing.panels, d->panels_max), (size_t)d->groups.count);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 

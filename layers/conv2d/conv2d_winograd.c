@@ -27,7 +27,7 @@ static bool has_bias(const struct problem *problem)
 }
 
 struct design {
-    struct conv2d_groups channels;
+    struct conv2d_groups groups;
     struct winograd_tiles tiles;
     int64_t vectors, block; /* NV, MT */
     int64_t padded, panels, panels_max;
@@ -48,7 +48,7 @@ static void choose_vectors(struct design *p)
 {
     double best = 0;
     for (int64_t vectors = 1; vectors <= 3; vectors++) {
-        int64_t panels = divide_up(p->channels.result_blocks, vectors);
+        int64_t panels = divide_up(p->groups.result_blocks, vectors);
         double cost = (double)(panels * vectors) * (vectors == 1 ? 1.15 : vectors == 3 ? 1.03 : 1.0);
         if (best != 0 && cost >= best) continue;
         best = cost;
@@ -69,7 +69,7 @@ static int64_t choose_tiles(int64_t most, int64_t count)
 static size_t fused_bytes(const struct problem *problem, const struct design *p, int64_t T)
 {
     int64_t v = problem->device->vector_width;
-    return (size_t)(p->tiles.numbers * v * (p->channels.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
+    return (size_t)(p->tiles.numbers * v * (p->groups.source_blocks * (T + 1) + p->vectors * T + 1)) * sizeof(float);
 }
 
 static size_t fused_bytes_most(const struct design *p)
@@ -81,7 +81,7 @@ static size_t fused_bytes_most(const struct design *p)
 static bool is_deep(const struct problem *problem, const struct design *p)
 {
     double weights =
-        (double)p->tiles.kernel_numbers * (double)(p->padded + 1) * (double)p->channels.results * sizeof(float);
+        (double)p->tiles.kernel_numbers * (double)(p->padded + 1) * (double)p->groups.results * sizeof(float);
     int64_t most = most_tiles(problem, p->vectors), least = p->tiles.stride == 2 ? most / 2 : most * 2 / 3;
     return weights > WINOGRAD_KEPT_BYTES || fused_bytes(problem, p, least) > fused_bytes_most(p);
 }
@@ -93,7 +93,7 @@ static double fused_cycles(
 {
     double vectors = (double)(panels * p->vectors), numbers = (double)p->tiles.numbers;
     double channels = numbers * (double)p->padded, kernels = (double)(p->tiles.kernel_numbers * p->padded);
-    double transforms = (double)T * numbers / 36 * (250.0 * (double)p->channels.source_blocks + 200.0 * vectors);
+    double transforms = (double)T * numbers / 36 * (250.0 * (double)p->groups.source_blocks + 200.0 * vectors);
     double each = (double)(block * p->vectors) / 2 + 2 * (double)(p->vectors + 1);
     double products = channels * (double)(panels * divide_up(T, block)) * each;
     double bytes = kernels * vectors * (double)problem->device->vector_width * sizeof(float);
@@ -106,7 +106,7 @@ static double fused_cycles(
 static void design_fused(const struct problem *problem, struct design *p)
 {
     int64_t most = most_tiles(problem, p->vectors), units = problem->device->units, panels = p->panels;
-    const int64_t groups = p->channels.count;
+    const int64_t groups = p->groups.count;
     double best = 0;
     for (int64_t block = divide_up(most, 2); block <= most; block++)
         for (int64_t T = block; T <= FUSED_TILES && T < p->tiles.count + block; T += block) {
@@ -140,7 +140,7 @@ static void design_deep(const struct problem *problem, struct design *p, int64_t
     p->block = choose_tiles(most, each);
     p->tiles.T = divide_up(each, p->block) * p->block;
     p->tiles.chunks = divide_up(p->tiles.count, p->tiles.T);
-    p->sources = (struct winograd_sources) { .blocks = p->channels.source_blocks, .slice = SLICE };
+    p->sources = (struct winograd_sources) { .blocks = p->groups.source_blocks, .slice = SLICE };
     int64_t vectors = p->tiles.kernel_numbers * p->vectors * (p->sources.slice + 1) +
         p->tiles.numbers * (p->vectors * p->tiles.T + 1);
     p->scratch = conv2d_scratch_of(problem, (size_t)(vectors * v) * sizeof(float));
@@ -152,11 +152,10 @@ static void design_deep(const struct problem *problem, struct design *p, int64_t
 static void design(const struct problem *problem, void *design)
 {
     bool gradient = conv2d_is_data_gradient(problem);
-    struct design p = { .channels = conv2d_groups_of(problem, gradient),
-        .tiles = winograd_tiles_of(problem, gradient) };
-    p.padded = divide_up(p.channels.sources, UNROLL) * UNROLL;
+    struct design p = { .groups = conv2d_groups_of(problem, gradient), .tiles = winograd_tiles_of(problem, gradient) };
+    p.padded = divide_up(p.groups.sources, UNROLL) * UNROLL;
     choose_vectors(&p);
-    p.deep = p.channels.count == 1 && is_deep(problem, &p);
+    p.deep = p.groups.count == 1 && is_deep(problem, &p);
     if (p.deep)
         design_deep(problem, &p, conv2d_tasks_wanted(problem, winograd_flops(problem)));
     else
@@ -168,7 +167,7 @@ static size_t product_workspace(const struct problem *problem)
 {
     const struct design *p = problem->design;
     if (p->deep) return (p->sources.from + p->sources.floats) * sizeof(float);
-    return conv2d_scratch_workspace(&p->scratch, p->channels.count * p->tasks * divide_up(p->panels, p->panels_max));
+    return conv2d_scratch_workspace(&p->scratch, p->groups.count * p->tasks * divide_up(p->panels, p->panels_max));
 }
 
 static int64_t statistics_parts(const struct problem *problem)
@@ -181,7 +180,7 @@ static size_t prepared(const struct problem *problem)
 {
     const struct design *p = problem->design;
     size_t panel = (size_t)(p->vectors * problem->device->vector_width) * sizeof(float);
-    return (size_t)(p->channels.count * p->panels) * panel *
+    return (size_t)(p->groups.count * p->panels) * panel *
         (p->deep ? 1 : (size_t)(1 + p->tiles.kernel_numbers * (p->padded + 1)));
 }
 
@@ -197,7 +196,7 @@ static struct launch *add_product(const struct problem *problem, const struct op
         "-DR=%d -DSTRIDE=%d -DGRADIENT=%d -DNV=%d -DMT=%d -DKU=%d -DSTREAM=%d -DSCRATCH_GLOBAL=%d %s %s %s",
         (int)p->tiles.taps, (int)p->tiles.stride, (p->deep || p->tiles.stride == 2) && conv2d_is_data_gradient(problem),
         (int)p->vectors, (int)p->block, UNROLL, conv2d_streams(problem, operands, bytes), p->scratch.global,
-        conv2d_halves_option(&p->channels), result_options(problem->node, statistics, sizeof statistics),
+        conv2d_halves_option(&p->groups), result_options(problem->node, statistics, sizeof statistics),
         epilogue_options(problem->node, epilogue, sizeof epilogue));
 }
 
@@ -209,21 +208,20 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     cl_mem bias = has_bias(problem) ? operands->inputs[2] : operands->inputs[1];
     if (p->deep) {
         struct launch *launch = winograd_add_preparation(
-            list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem), &p->channels);
+            list, &p->tiles, p->vectors, "winograd_bias", false, has_bias(problem), &p->groups);
         LAUNCH_BUFFERS(launch, bias, operands->prepared);
-        LAUNCH_INTS(launch, p->channels.results, p->panels * p->vectors * problem->device->vector_width);
+        LAUNCH_INTS(launch, p->groups.results, p->panels * p->vectors * problem->device->vector_width);
         launch_tasks(launch, 1, 1, 1);
         return;
     }
     struct launch *launch = winograd_add_preparation(list, &p->tiles, p->vectors, "winograd_weights",
-        conv2d_is_data_gradient(problem), has_bias(problem), &p->channels);
+        conv2d_is_data_gradient(problem), has_bias(problem), &p->groups);
     ARGUMENTS_SET(launch, kernels, .w = operands->inputs[1], .bias = bias, .prepared = operands->prepared,
-        .sources = p->channels.sources, .results = p->channels.results, .padded = p->padded,
-        .merged = p->channels.merged);
-    launch_tasks(launch, (size_t)p->channels.source_blocks, (size_t)p->panels, (size_t)p->channels.count);
+        .sources = p->groups.sources, .results = p->groups.results, .padded = p->padded, .merged = p->groups.merged);
+    launch_tasks(launch, (size_t)p->groups.source_blocks, (size_t)p->panels, (size_t)p->groups.count);
     launch_work(launch, 0,
         4.0 * (double)(p->tiles.taps * p->tiles.taps + p->tiles.kernel_numbers) *
-            (double)(p->channels.count * p->channels.sources * p->channels.results));
+            (double)(p->groups.count * p->groups.sources * p->groups.results));
 }
 
 ARGUMENTS(winograd, WINOGRAD_ARGUMENTS)
@@ -234,11 +232,11 @@ static void emit_fused(
     struct launch *launch = add_product(problem, operands, list, p, "winograd");
     ARGUMENTS_SET(launch, winograd, .source = operands->inputs[0], .prepared = operands->prepared,
         .add = conv2d_or(operands->add, operands->outputs[0]), .result = operands->outputs[0],
-        .source_blocks = p->channels.source_blocks, .padded = p->padded, .result_blocks = p->channels.result_blocks,
+        .source_blocks = p->groups.source_blocks, .padded = p->padded, .result_blocks = p->groups.result_blocks,
         WINOGRAD_TILES_VALUES(&p->tiles), .chunks = p->tiles.chunks, .panels = p->panels, .panels_max = p->panels_max,
-        CONV2D_GROUPS_VALUES(&p->channels), SCRATCH_VALUES(&p->scratch, operands));
+        CONV2D_GROUPS_VALUES(&p->groups), SCRATCH_VALUES(&p->scratch, operands));
     result_arguments(launch, problem, operands);
-    launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), (size_t)p->channels.count);
+    launch_tasks(launch, (size_t)p->tasks, (size_t)divide_up(p->panels, p->panels_max), (size_t)p->groups.count);
     launch_work(launch, conv2d_flops(problem), conv2d_bytes(problem));
 }
 
@@ -251,8 +249,8 @@ static void emit_deep(
     struct launch *launch = add_product(problem, operands, list, p, "winograd_deep");
     ARGUMENTS_SET(launch, deep, .workspace = operands->workspace, .offset = (int64_t)p->sources.from,
         .w = operands->inputs[1], .prepared = operands->prepared, .add = conv2d_or(operands->add, operands->outputs[0]),
-        .result = operands->outputs[0], .sources = p->channels.sources, .source_blocks = p->channels.source_blocks,
-        .results = p->channels.results, .result_blocks = p->channels.result_blocks, .result_height = p->tiles.result_h,
+        .result = operands->outputs[0], .sources = p->groups.sources, .source_blocks = p->groups.source_blocks,
+        .results = p->groups.results, .result_blocks = p->groups.result_blocks, .result_height = p->tiles.result_h,
         .result_width = p->tiles.result_w, .tile_rows = p->tiles.rows, .tile_columns = p->tiles.columns,
         .tiles = p->tiles.count, .T = p->tiles.T, .slice = p->sources.slice, .tasks = p->panels * p->tiles.chunks,
         SCRATCH_VALUES(&p->scratch, operands));
