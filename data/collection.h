@@ -24,11 +24,11 @@ struct collection {
      * TUTTI_FILE with the file's name: the sample is damaged. */
     tutti_status (*read)(
         struct collection *collection, int64_t index, const struct draw *draw, void *sample, void *target);
-    /* Samples of different lengths, which are sequences of tokens: `read` pads them to the length of `info`. The length
-     * of one; NULL: all are equally long. */
+    /* The length of one of samples of different lengths, which are sequences of tokens: `read` pads them to the length
+     * of `info`, `read_tokens` to that of a batch. NULL: all are equally long. */
     int64_t (*length)(const struct collection *collection, int64_t index);
     /* Writes the tokens of a sample and padding, [length], which is not less than that of the sample; the types of
-     * them, unless NULL; and its target. NULL: samples are not tokens. */
+     * them, unless NULL; and its target, unless NULL. Without the function, samples are not tokens. */
     tutti_status (*read_tokens)(
         struct collection *collection, int64_t index, int64_t length, int32_t *ids, int32_t *types, void *target);
     /* What a person calls the sample: its file, or "row 17". */
@@ -53,8 +53,8 @@ tutti_status sets_open(const char *path, const tutti_data_options *options, stru
 tutti_status folder_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status masks_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status tar_open(const char *path, const tutti_data_options *options, struct collection **made);
-/* A picture, or a folder of pictures without classes: for inference. audio_open() knows such recordings, too. Both take
- * the files of the options; the path is NULL then. */
+/* A picture, or a folder of pictures without classes: for inference. audio_open() knows such recordings, text_open()
+ * such texts, too. They take the files of the options, text_open() also its texts; the path is NULL then. */
 tutti_status photos_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status table_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);

@@ -37,7 +37,7 @@ static bool is_called(const tutti_buffer *buffer, const char *name)
     return buffer->name && !strcmp(buffer->name, name);
 }
 
-/* Bytes of targets in a batch whose samples are as long as the buffers say: the next token of each token, or one. */
+/* Bytes of a sample's target in a batch of this length: the next token of each token, or one class or number. */
 static size_t target_bytes(const tutti_data_info *info, int64_t length)
 {
     return info->tokens_are_classes ? (size_t)length * sizeof(int32_t)

@@ -16,7 +16,8 @@
 
 enum { FIRST, SECOND, TARGET, FIELDS, MOST_TOLD = 3 };
 
-/* A row: what is in the columns that are asked for; NULL: there is no such column, or nothing in it. */
+/* A row: what is in the columns that are asked for; NULL: there is no such column, or in JSON nothing in it; an empty
+ * field of CSV is "". */
 struct row {
     const char *fields[FIELDS];
     int64_t number, line;

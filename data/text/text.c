@@ -264,7 +264,7 @@ static void report(const struct texts *texts)
                 (long long)counts->broken, texts->stream ? "lines are" : "texts are"));
 }
 
-/* Samples are as long as the longest unless the caller says more. */
+/* Without a length of the caller's, samples have the length of the longest one, rounded up to a multiple of 8. */
 static void set_length(struct texts *texts)
 {
     enum { UNIT = 8 };
@@ -332,7 +332,8 @@ static bool may_be_texts(const struct texts *texts, const char *path, const tutt
     return text_file_has_name(path) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
 }
 
-/* Looks for texts before a tokenizer is opened: folders may have anything in them. */
+/* The tokenizer is opened before texts are looked for, as these are encoded while they are read: *made stays NULL where
+ * there are none, since folders may have anything in them. */
 tutti_status text_open(const char *path, const tutti_data_options *options, struct collection **made)
 {
     tutti_status status = TUTTI_OK;

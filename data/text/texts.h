@@ -1,4 +1,5 @@
-/* Inside of texts: tokens of all samples, and where each begins. */
+/* Inside of texts: tokens of all samples, and where each begins. text.c opens them; a reader of table.c, files.c or
+ * stream.c finds them; samples.c keeps what is known of each, and tokens.c its tokens. */
 #ifndef DATA_TEXT_TEXTS_H
 #define DATA_TEXT_TEXTS_H
 
@@ -63,7 +64,8 @@ struct text_targets {
     struct table_classes classes;
     double *numbers; /* [samples]; NaN: it is not one */
     size_t numbers_room, labels_room;
-    bool by_class, many, words; /* too many for classes; some are not numbers */
+    /* They are classes (texts_end_targets() or the description decides); too many for it; some are not numbers. */
+    bool by_class, many, words;
 };
 
 struct texts {
@@ -103,10 +105,10 @@ tutti_status texts_flush(struct texts *texts);
 /* Adds a long text to a stream, in pieces that end where lines do. It stays where it is. */
 tutti_status texts_stream(struct texts *texts, const char *text, size_t bytes);
 
-/* samples.c: adds a sample to what has one entry for each. `row` 0: it is a file with this name. Returns its
- * number in *sample. */
+/* samples.c: adds a sample to what has one entry for each; its text is queued next. `row` 0: it is a file with this
+ * name, or a text in memory. */
 tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const char *name);
-/* Sets the target of the last sample by its text; NULL: it has none. */
+/* Sets the target of the last sample by its text. A sample without one has the class -1 and the number 0. */
 tutti_status texts_set_target(struct texts *texts, const char *text);
 /* Decides what targets are, once all are there, and numbers the classes. */
 tutti_status texts_end_targets(struct texts *texts);
