@@ -64,8 +64,8 @@ typedef struct tutti_data_options {
     const char *layout;
     /* Tables, with a description: the target's column is not read, whatever is in it, as if it were not there */
     bool ignore_targets;
-    /* Pictures, or recordings if the description is of some: these files, [file_count], are the samples, all of the
-     * part test and without classes. `path` is for messages then. NULL: path says what the samples are */
+    /* Pictures, or recordings or texts if the description is of some: these files, [file_count], are the samples, all
+     * of the part test and without classes. `path` is for messages then. NULL: path says what the samples are */
     const char *const *files;
     int64_t file_count;
     /* Tables: a column of more different texts than this is one input, a code to embed, instead of one for each text
@@ -109,9 +109,9 @@ typedef struct tutti_data_info {
      * the training has not seen */
     const int64_t *codes;
     int code_count;
-    /* Texts: `shape` is that of the longest sample, [length] of int32. Sources fill inputs whose shape is
-     * [TUTTI_SEQUENCE], with batches as long as their longest sample (tutti_source.batch_length): ids from 0 to less
-     * than `vocabulary`, and -1 after the last one. If `pairs`, an input called "types" gets 0 for tokens of the first
+    /* Texts: `shape` is [length] of int32, the most tokens of a sample. Sources fill inputs whose shape is
+     * [TUTTI_SEQUENCE], in batches of several lengths (tutti_source.batch_length and buckets): ids from 0 to less than
+     * `vocabulary`, and -1 after the last one. If `pairs`, an input called "types" gets 0 for tokens of the first
      * text, 1 for those of the second and of padding, whose id is -1. If `tokens_are_classes`, samples are blocks of
      * one long text without padding, and targets the next token of each, [TUTTI_SEQUENCE]; `classes` is the
      * vocabulary then. 0 and false: other data */
