@@ -48,8 +48,8 @@ struct model {
     int64_t batch;
     /* What networks that take text are made of; NULL for others. */
     const struct model_config *config;
-    /* Appends the layers to x and returns the logits (linear: the outputs) [classes], or [classes, H, W] of each pixel.
-     * Errors stay in the network. */
+    /* Appends the layers to x and returns the logits (linear: the outputs) [classes], [classes, H, W] of each pixel, or
+     * [TUTTI_SEQUENCE, classes] of each token. Errors stay in the network. */
     tutti_tensor (*build)(tutti_network *network, tutti_tensor x, int classes);
     /* Builds it for these facts about the data; NULL: it ignores them, and inputs cannot be codes. Networks for text
      * have it. */

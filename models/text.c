@@ -25,7 +25,7 @@ tutti_tensor text_count(tutti_network *network, tutti_tensor ids)
     return tutti_op(network, "reduce_sum", &mask, 1, "axes=0 keepdims=0");
 }
 
-/* From the last token on, as many are left as that token itself. */
+/* Summed from the end, the mask is 1 at the last token: 0 after it, and more than 1 before it. */
 tutti_tensor text_last(tutti_network *network, tutti_tensor x, tutti_tensor ids)
 {
     const tutti_tensor mask = text_mask(network, ids);

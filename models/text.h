@@ -1,4 +1,5 @@
-/* What networks for text share. */
+/* What networks for text share: functions that append layers. Those on strings, such as text_append(), are in
+ * base/text.h. */
 #ifndef MODELS_TEXT_H
 #define MODELS_TEXT_H
 
@@ -32,7 +33,7 @@ tutti_tensor text_score(tutti_network *network, tutti_tensor x, tutti_tensor ids
 tutti_tensor text_columns(tutti_network *network, tutti_tensor x, int64_t first, int64_t count);
 /* tutti_dropout(), or x where the probability is 0. */
 tutti_tensor text_dropout(tutti_network *network, tutti_tensor x, float probability);
-/* The first rows of a table [positions, width], as many as the text has tokens. */
+/* The first rows of a table [positions, width], as many as sequences of the batch are long. */
 tutti_tensor text_positions(tutti_network *network, tutti_tensor table);
 /* Pushes the scope "name.number". */
 void text_push(tutti_network *network, const char *name, int64_t number);

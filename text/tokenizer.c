@@ -1,4 +1,5 @@
-/* Opening and closing tokenizers, their tokens, and ids to text. Encoding is in encode.c. */
+/* Opening tokenizers, their tokens by id, and ids to text. Encoding is in encode.c, closing and ids by token in
+ * workspace.c. */
 #include "text/tokenizer.h"
 
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* What threads need to use a tokenizer, its end, and what an encoding holds. */
+/* What threads need to use a tokenizer; closing it, freeing an encoding, and the id of a token. */
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
