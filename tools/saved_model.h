@@ -1,4 +1,6 @@
-/* What weights say of their network, so that MODEL may be left out where they are given. */
+/* What weights say of their network, in their text "model", so that MODEL may be left out where they are given. What
+ * they say of their data, such as the tokenizer, is in their text "data" (user_data.h). Both have a member "text" for
+ * texts. */
 #ifndef TOOLS_SAVED_MODEL_H
 #define TOOLS_SAVED_MODEL_H
 
@@ -10,7 +12,7 @@ struct saved_model {
     char name[SAVED_MODEL_NAME]; /* of a model, or the path of a file; "": they do not say */
     tutti_shape shape;           /* of a sample; rank 0: unknown */
     int64_t outputs;             /* of a sample; 0: unknown */
-    struct model_facts facts;    /* without the number of samples */
+    struct model_facts facts;    /* without the number of samples; `config` is read by text_config_read() */
     struct lora lora;            /* adapters; rank 0: none */
     char lora_layers[SAVED_MODEL_NAME], lora_others[SAVED_MODEL_NAME]; /* its texts */
 };

@@ -269,7 +269,7 @@ static tutti_tensor trainable_output(const tutti_onnx *file)
 
 /* Sets the labels of a sample, one for each position: of texts, as many as the longest has tokens. Returns the number
  * of classes. */
-static int64_t count_labels(struct session *session)
+static int64_t set_labels(struct session *session)
 {
     tutti_shape output = { 0 };
     (void)tutti_shape_of(session->network, session->output, &output);
@@ -292,11 +292,12 @@ static int build_file(struct session *session, tutti_shape shape, int64_t classe
     result = session->reading.any_ports || session->reading.as_it_is ? EXIT_DONE : check_file(session, classes);
     if (result != EXIT_DONE) return result;
     (void)tutti_shape_of(session->network, session->file.inputs[0], &session->shape);
-    session->classes = count_labels(session);
+    session->classes = set_labels(session);
     return EXIT_DONE;
 }
 
-/* Reads what the network is made of. The vocabulary of weights may be larger than that of the data. */
+/* Reads what the network is made of. By a config.json, its vocabulary may be larger than that of the data; without one,
+ * it is that of the data. */
 static int read_config(struct session *session, const struct model *model)
 {
     struct model_facts *facts = &session->facts;
@@ -388,7 +389,7 @@ static int build_model(struct session *session, const struct model *model, tutti
                                        : model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
-    (void)count_labels(session);
+    (void)set_labels(session);
     if (status == TUTTI_OK) return EXIT_DONE;
     char sizes[96], message[1200];
     const bool small = status == TUTTI_SHAPE && shape.rank == 3;

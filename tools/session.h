@@ -93,7 +93,7 @@ struct session {
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
     tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it */
-    struct model_facts facts;        /* of the data: set before session_build() */
+    struct model_facts facts;        /* of the data: set before session_build(), which completes them for texts */
     struct lora lora;                /* adapters of the network: set before session_build() */
     struct text_config config;       /* of a network for texts: its files are set before session_build() */
     int64_t classes, labels;         /* labels: of a sample, one for each pixel or token */
@@ -124,14 +124,15 @@ int session_check_input(
     const char *command, const struct model *model, const tutti_shape *shape, const tutti_data_info *info);
 
 int session_open(struct session *session, const char *command, const struct session_options *options);
-/* Builds model for samples of this shape; classes are outputs for the linear model. An ONNX file has its own outputs:
- * `classes` must be equal, or 0. session->shape and session->classes are then those of the network. */
+/* Builds model for samples of this shape; classes are outputs for the linear model, and where tokens are the classes,
+ * they are the vocabulary instead. An ONNX file has its own outputs: `classes` must be equal, or 0. session->shape and
+ * session->classes are then those of the network. */
 int session_build(struct session *session, const struct model *model, tutti_shape shape, int classes);
 /* Checks that the network's output fits the data: one class for each sample or, if `masks` is not NULL, for each of
  * its pixels. Prints a line if it does not. */
 int session_check_data(const struct session *session, const tutti_shape *masks);
-/* If the output has classes for each pixel, or the loss has options, the loss is a node: adds it once, if the
- * training has a loss. */
+/* If the output has classes for each pixel or token, targets are probabilities, or the loss has options, the loss is a
+ * node: adds it once, if the training has a loss of classes. */
 void session_add_loss(struct session *session);
 /* Compiles session->training. */
 int session_compile(struct session *session);
@@ -140,9 +141,9 @@ void session_close(struct session *session);
 /* CxHxW or one number, as --input takes it. */
 int parse_shape(const char *command, const char *text, tutti_shape *shape);
 
-/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] of bytes or floats, and
- * their targets, [batch][classes] of floats or [batch][labels] of class numbers as its model's loss says; and its
- * output, [batch][labels][classes] numbers. */
+/* Arrays of the session's network as arguments of the public calls: what it reads, [batch][...] of bytes or floats (but
+ * those of texts: infer_samples.c feeds them by name), and their targets, [batch][classes] of floats or [batch][labels]
+ * of class numbers as its model's loss says; and its output, [batch][classes][labels] numbers. */
 struct session_arrays {
     tutti_feed feeds[2];
     tutti_fetch fetch;

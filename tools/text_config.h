@@ -11,7 +11,7 @@ struct text_config {
     const char *file;             /* of --config; NULL: none */
     const char *weights;          /* those that will be loaded; NULL: none */
     char json[TEXT_CONFIG_BYTES]; /* "": none */
-    struct model_config made_of;  /* what it says */
+    struct model_config made_of;  /* what it says; without it, the model's own */
 };
 
 /* Reads it for the model. Returns an exit status. */

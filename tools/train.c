@@ -472,8 +472,8 @@ static int fit_all(struct training *training, struct settings *s)
     return status == TUTTI_OK ? EXIT_DONE : report_failed_fit(training, status);
 }
 
-/* Returns the labels of a sample: one, one for each pixel, or the numbers of an output. */
-static int64_t count_labels(const struct data *data)
+/* Returns how many numbers a sample's target has: one, one for each pixel or token, or those of an output. */
+static int64_t count_target_numbers(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
     if (data->info.tokens_are_classes) return data->info.length;
@@ -485,7 +485,7 @@ static int open_report(struct training *training, const struct settings *s)
 {
     const struct data *data = &training->data;
     const struct session *session = &training->session;
-    const int64_t labels = count_labels(data);
+    const int64_t labels = count_target_numbers(data);
     struct report_options options = s->report;
     if (!speaks(training)) return EXIT_DONE;
     if (s->finetune.folds && !folds_page_begin(&training->folds_page, training->fold, &options))
