@@ -126,13 +126,13 @@ static json_t *gpt2_json(json_t *vocabulary, json_t *merges)
         merges);
 }
 
-/* vocab.json beside merges.txt. */
-static tutti_status read_vocabulary_beside(const char *path, json_t **vocabulary)
+/* vocab.json next to merges.txt. */
+static tutti_status read_vocabulary_next_to(const char *path, json_t **vocabulary)
 {
     const char *slash = strrchr(path, '/');
-    char *beside = memory_format("%.*svocab.json", slash ? (int)(slash + 1 - path) : 0, path);
-    const tutti_status status = beside ? read_json(beside, vocabulary) : TUTTI_NO_MEMORY;
-    free(beside);
+    char *neighbour = memory_format("%.*svocab.json", slash ? (int)(slash + 1 - path) : 0, path);
+    const tutti_status status = neighbour ? read_json(neighbour, vocabulary) : TUTTI_NO_MEMORY;
+    free(neighbour);
     return status;
 }
 
@@ -142,7 +142,7 @@ static tutti_status read_merges(const char *path, json_t **json)
     size_t size, bytes;
     json_t *vocabulary = NULL, *merges = json_array();
     tutti_status status;
-    TRY(read_vocabulary_beside(path, &vocabulary));
+    TRY(read_vocabulary_next_to(path, &vocabulary));
     TRY(file_read(path, LARGEST, &data, &size));
     const char *at = (const char *)data, *end = at + size, *line;
     while (next_line(&at, end, &line, &bytes)) {

@@ -60,8 +60,8 @@ static const char *foreign(const char *text, size_t size, size_t at, bool in_cla
     const size_t count = in_class ? sizeof(inside) / sizeof(*inside) : sizeof(outside) / sizeof(*outside);
     for (size_t i = 0; i < count; i++) {
         const size_t bytes = strlen(words[i]);
-        const bool look_behind = !strcmp(words[i], "(?<") && at + 3 < size && strchr("=!", text[at + 3]);
-        if (size - at >= bytes && !memcmp(text + at, words[i], bytes) && !look_behind) return words[i];
+        const bool lookbehind = !strcmp(words[i], "(?<") && at + 3 < size && strchr("=!", text[at + 3]);
+        if (size - at >= bytes && !memcmp(text + at, words[i], bytes) && !lookbehind) return words[i];
     }
     if (!in_class && text[at] == '}' && at + 1 < size && text[at + 1] == '+') return "}+";
     return NULL;

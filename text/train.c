@@ -221,7 +221,7 @@ static tutti_status add_special(struct learned *learned, const tutti_tokenizer_o
     return TUTTI_OK;
 }
 
-/* Of a pair that was merged twice, the last time counts, as where the list is read. */
+/* Where a pair was merged twice, the last time counts, as where the list is read. */
 static json_t *list_merges(const struct learned *learned)
 {
     json_t *list = json_array();
