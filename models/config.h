@@ -53,10 +53,10 @@ struct model_config {
     enum model_activation activation;
     struct model_dropouts dropout;
     struct model_biases bias;
-    float deviation; /* of initial values */
-    float epsilon;   /* of norms */
-    bool tied;       /* the logits of tokens have the weights of the embeddings */
-    bool norm_of_queries;
+    float deviation;      /* of initial values */
+    float epsilon;        /* of norms */
+    bool tied;            /* the logits of tokens have the weights of the embeddings */
+    bool norm_of_queries; /* and of keys, of each head by itself */
     struct model_window window;
     struct model_rotary rotary;
 };
