@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,14 @@ struct lines {
     int64_t number;
     bool ended;
 };
+
+bool lines_has_json_name(const char *path)
+{
+    static const char *const ends[] = { ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz" };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (text_has_extension(path, ends[i])) return true;
+    return false;
+}
 
 tutti_status lines_open(const char *path, struct lines **made)
 {

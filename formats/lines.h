@@ -6,6 +6,8 @@
 
 enum { LINES_MAX_BYTES = 1 << 24 };
 
+/* Whether files of this name have a JSON object on each line: .jsonl and .ndjson, also with .gz after it. */
+bool lines_has_json_name(const char *path);
 struct lines;
 /* Errors: TUTTI_FILE. */
 tutti_status lines_open(const char *path, struct lines **lines);

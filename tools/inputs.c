@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "formats/csv.h"
 #include "formats/image.h"
+#include "formats/lines.h"
 #include "formats/sound.h"
 
 #include <dirent.h>
@@ -29,7 +30,7 @@ void inputs_leave_out(struct inputs *inputs)
 
 bool inputs_is_text_table(const char *name)
 {
-    return csv_has_name(name) || text_has_extension(name, ".jsonl") || text_has_extension(name, ".ndjson");
+    return csv_has_name(name) || lines_has_json_name(name);
 }
 
 static bool is_text(const char *name)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int lora_check(struct lora *lora, const struct lora *saved, const char *freeze)
+int lora_check(struct lora *lora, const struct lora *saved, const char *freeze, int folds)
 {
     const char *merged = lora->merged;
     if (lora->rank == 0 && saved->rank > 0 && !lora->layers && lora->alpha == 0 && lora->dropout == 0 &&
@@ -24,6 +24,9 @@ int lora_check(struct lora *lora, const struct lora *saved, const char *freeze)
         : lora->merged               ? "merge"
                                      : NULL;
     if (lora->rank == 0 && alone) return wrong_use("train", "--%s needs --lora: the rank of the adapters", alone);
+    if (lora->merged && folds)
+        return wrong_use(
+            "train", "--merge writes one file, but --folds trains %d networks: leave one of them out", folds);
     if (lora->rank > 0 && freeze)
         return wrong_use("train",
             "--lora and --freeze contradict each other: --lora freezes all weights but those of --lora-train; leave "

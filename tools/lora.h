@@ -34,9 +34,9 @@ struct lora {
         "merge", OPTION((l).merged), "FILE", "write weights to which the adapters are added", .file = OPTION_WRITES \
     }
 
-/* Checks that the options fit each other and --freeze. Weights to begin with may have adapters, `saved`: without
- * options, the network gets the same. Returns an exit status, as do all functions that return int. */
-int lora_check(struct lora *lora, const struct lora *saved, const char *freeze);
+/* Checks that the options fit each other, --freeze and --folds. Weights to begin with may have adapters, `saved`:
+ * without options, the network gets the same. Returns an exit status, as do all functions that return int. */
+int lora_check(struct lora *lora, const struct lora *saved, const char *freeze, int folds);
 /* Adds the adapters of session->lora to the session's network; session_build() calls it. */
 int lora_network(const struct session *session);
 /* After the training: writes the adapters next to the checkpoint of this name, unless it is NULL, and the merged

@@ -338,8 +338,9 @@ static int complete_facts(struct session *session, const struct model *model, tu
             session->command, "%s sees the whole text: it cannot predict the next token: use gpt or lstm", model->name);
     session->training.sequence = facts->length;
     if (most == 0 || facts->length <= most) return EXIT_DONE;
-    return wrong_use(session->command, "%s has positions for %lld tokens, but the longest text has %lld: cut texts",
-        model->name, (long long)most, (long long)facts->length);
+    return wrong_use(session->command,
+        "%s has positions for %lld tokens, but samples have up to %lld: use --length %lld", model->name,
+        (long long)most, (long long)facts->length, (long long)most);
 }
 
 static tutti_tensor add_text(struct session *session)

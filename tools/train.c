@@ -651,7 +651,8 @@ int command_train(int argc, char **argv)
     if (settings.resume) settings.resume = files_checkpoint(settings.resume, resumed, sizeof(resumed));
     int result = choose_model(&settings);
     if (result == EXIT_DONE) result = finetune_check(&settings.finetune, settings.resume);
-    if (result == EXIT_DONE) result = lora_check(&settings.lora, &settings.saved.lora, settings.finetune.freeze);
+    if (result == EXIT_DONE)
+        result = lora_check(&settings.lora, &settings.saved.lora, settings.finetune.freeze, settings.finetune.folds);
     if (result == EXIT_DONE)
         result = schedule_check(&settings.schedule, &settings.fitting, settings.save || settings.resume);
     if (result != EXIT_DONE) return result;

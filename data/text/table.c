@@ -33,23 +33,15 @@ struct reading {
     struct text left_out;
 };
 
-static bool is_json(const char *path)
-{
-    static const char *const ends[] = { ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz" };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (text_has_extension(path, ends[i])) return true;
-    return false;
-}
-
 bool text_table_has_name(const char *path)
 {
-    return is_json(path) || csv_has_name(path);
+    return lines_has_json_name(path) || csv_has_name(path);
 }
 
 bool text_table_has_rows(const struct texts *texts)
 {
     for (int i = 0; i < texts->file_count; i++)
-        if (is_json(texts->files[i].path)) return false;
+        if (lines_has_json_name(texts->files[i].path)) return false;
     return texts->file_count > 0;
 }
 
@@ -71,7 +63,7 @@ static tutti_status find_parts(struct texts *texts, const char *folder)
         int part;
     } names[] = { { "train", TUTTI_DATA_TRAIN }, { "val", TUTTI_DATA_VAL }, { "valid", TUTTI_DATA_VAL },
         { "validation", TUTTI_DATA_VAL }, { "dev", TUTTI_DATA_VAL }, { "test", TUTTI_DATA_TEST } };
-    static const char *const ends[] = { "csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz" };
+    static const char *const ends[] = { "csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz", "ndjson.gz" };
     enum { NAMES = sizeof names / sizeof *names, ENDS = sizeof ends / sizeof *ends };
     char *paths[TEXTS_FILES] = { NULL };
     tutti_status status = TUTTI_OK;
@@ -290,7 +282,7 @@ done:
 static tutti_status walk(struct reading *reading)
 {
     const char *path = reading->texts->files[reading->file].path;
-    return is_json(path) ? walk_json(reading, path) : walk_csv(reading, path);
+    return lines_has_json_name(path) ? walk_json(reading, path) : walk_csv(reading, path);
 }
 
 /* --------------------------------------------------------------------------------------------------- samples ---- */

@@ -211,14 +211,6 @@ static tutti_status begin(struct texts *texts, const tutti_data_options *options
     if (!texts->described) TRY(read_columns(texts));
     if (!texts->described) texts->most = options->length ? options->length : TEXTS_TOKENS;
     if (texts->described) TRY(check_repeated(texts));
-    if (options->augment && *options->augment && strcmp(options->augment, "none") != 0)
-        FAIL(TUTTI_INVALID, "--augment: texts are not changed at random: leave it out");
-    if (options->row_names || options->drop || options->only)
-        FAIL(TUTTI_INVALID,
-            "--%s is an option of tables of numbers: of texts, other columns are left out: leave it out",
-            options->row_names  ? "id"
-                : options->drop ? "drop"
-                                : "only");
     TRY(open_tokenizer(texts));
 done:
     return status;
@@ -285,11 +277,27 @@ static void set_stream_targets(struct texts *texts)
     info->tokens_are_classes = true;
 }
 
+/* Options of other kinds of data. */
+static tutti_status check_options(const tutti_data_options *options)
+{
+    if (options->augment && *options->augment && strcmp(options->augment, "none") != 0)
+        return fail(TUTTI_INVALID, "--augment: texts are not changed at random: leave it out");
+    if (options->normalise && *options->normalise && strcmp(options->normalise, "none") != 0)
+        return fail(TUTTI_INVALID, "--normalise: tokens are not numbers to standardise: leave it out");
+    if (!options->row_names && !options->drop && !options->only) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "--%s is an option of tables of numbers: of texts, other columns are left out: leave it out",
+        options->row_names  ? "id"
+            : options->drop ? "drop"
+                            : "only");
+}
+
 static tutti_status finish(struct texts *texts, const char *path)
 {
     struct collection *collection = &texts->collection;
     tutti_data_info *info = &collection->info;
     tutti_status status = TUTTI_OK;
+    TRY(check_options(texts->options));
     TRY(texts_flush(texts));
     free_queue(&texts->queue);
     if (!texts->stream) texts_drop_empty(texts);

@@ -69,6 +69,7 @@ class Finetuning(harness.CommandTest):
         self.refused(2, "has an adapter already", *self.common, *arguments[:4], "--lora-layers", "fc1*,fc1.weight")
         self.refused(2, "no dense layer has a weight with a name like 'conv*'", *self.common, *arguments[:4], "--lora-layers", "conv*")
         self.refused(2, "--merge needs --lora", *self.common, "--merge", "m.safetensors")
+        self.refused(2, "--merge writes one file", *self.common, "--lora", "2", "--merge", "m.safetensors", "--folds", "2")
         self.refused(2, "--lora and --freeze", *self.common, "--lora", "2", "--freeze", "fc1*")
         self.refused(2, "this file is also base.safetensors", *self.common, *arguments[:4], "--merge", "base.safetensors")
 

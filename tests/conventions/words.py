@@ -44,7 +44,7 @@ ALLOWED = [
     ("data/augment.c", r"\btorchvision's recipes\b", "torchvision calls them so"),
 ]
 FOLDERS = ["base", "bench", "clkernels", "data", "docs", "examples", "formats", "graph", "include", "layers", "models", "onnx",
-           "parallel", "plan", "python", "replica", "runtime", "tests", "tools", "train"]
+           "parallel", "plan", "python", "replica", "runtime", "tests", "text", "tools", "train"]
 ENDINGS = {".c", ".h", ".cl", ".py", ".md", ".build", ".sh"}
 
 
