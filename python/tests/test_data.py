@@ -147,7 +147,8 @@ def test_texts(tmp_path):
     assert data.notes and "left out 1 row" in data.notes[0]
     ids, labels = data.all.arrays()
     assert ids.dtype == numpy.int32 and bytes(ids[1][ids[1] >= 0].astype("uint8")) == b"good number x" and labels[1] == 1
-    pairs = tutti.data.text(tmp_path / "texts.tsv", ["text", "label"], "label")
+    (tmp_path / "pairs.tsv").write_text("\n".join(["text\tother\tlabel", *(f"{row.split(chr(9))[0]}\tmore\t{row.split(chr(9))[1]}" for row in rows)]) + "\n")
+    pairs = tutti.data.text(tmp_path / "pairs.tsv", ["text", "other"], "label")
     assert pairs.pairs and pairs.length == 24
     (tmp_path / "book.txt").write_text("".join(rows))
     book = tutti.data.text(tmp_path / "book.txt", length=16)

@@ -23,15 +23,17 @@ static void write_sentences(const char *path, int count)
 {
     static const char *const good[] = { "good", "lovely", "superb" }, *const bad[] = { "bad", "awful", "dull" };
     static const char *const things[] = { "film", "plot", "actor", "music" };
-    static const char *const forms[] = { "the %s was %s", "a %s, %s it is", "%s: %s", "what a %s, how %s indeed" };
+    static const char *const forms[][3] = { { "the ", " was ", "" }, { "a ", ", ", " it is" }, { "", ": ", "" },
+        { "what a ", ", how ", " indeed" } };
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fprintf(file, "text\tlabel\n");
     for (int i = 0; i < count; i++) {
         const uint64_t at = (uint64_t)i * 4;
         const bool positive = random_below(5, RANDOM_BENCH, at, 2);
-        fprintf(file, pick(forms, 4, at + 1), pick(things, 4, at + 2), pick(positive ? good : bad, 3, at + 3));
-        fprintf(file, "\t%s\n", positive ? "yes" : "no");
+        const char *const *form = forms[random_below(5, RANDOM_BENCH, at + 1, 4)];
+        fprintf(file, "%s%s%s%s%s\t%s\n", form[0], pick(things, 4, at + 2), form[1],
+            pick(positive ? good : bad, 3, at + 3), form[2], positive ? "yes" : "no");
     }
     ck_assert_int_eq(fclose(file), 0);
 }

@@ -118,7 +118,7 @@ class Trainer:
                 return self.step_by_torch(feeds)
             loss = self.trainer.step(feeds).loss
         self.steps += 1
-        self.optimizer._opt_called = True   # so that schedulers do not warn
+        setattr(self.optimizer, "_opt_called", True)    # so that schedulers do not warn
         return loss
 
     # ------------------------------------------------------------------------------------------------- inference ----
