@@ -47,8 +47,8 @@ static void set_tile(const struct problem *problem, struct panels *p)
         const int64_t vectors = divide_up(p->width, lanes);
         p->vectors = vectors >= 4 && wide ? 4 : vectors >= 2 ? 2 : 1;
     }
-    static const int wide_rows[] = { 12, 12, 8, 6 }, narrow_rows[] = { 6, 6, 4, 2 };
-    p->tile_rows = (wide ? wide_rows : narrow_rows)[p->vectors - 1];
+    static const int tile_rows[2][4] = { { 6, 6, 4, 2 }, { 12, 12, 8, 6 } }; /* of narrow and of wide vectors */
+    p->tile_rows = tile_rows[wide][p->vectors - 1];
 }
 
 static void divide(const struct problem *problem, struct panels *p)
