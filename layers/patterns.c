@@ -1,5 +1,5 @@
-/* The tables of patterns. Forward ones are tried once, before gradients are appended. Of the fusions, sums come before
- * what follows them. A batch normalisation takes an activation's gradient before pooling does, and a data gradient
+/* The tables of patterns. Forward ones are tried once, before gradients are appended. Sums are fused before what
+ * follows them. A batch normalisation takes an activation's gradient before pooling does, and a data gradient
  * takes what is left. The readers of a batch normalisation are only known after all that. */
 #include "layers/patterns.h"
 

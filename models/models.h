@@ -22,7 +22,7 @@ struct model_facts {
     /* The last inputs are codes, whole numbers from 0 to less than these. */
     int64_t codes[MODEL_CODES];
     int code_count;
-    /* Those of networks that take text; 0 and NULL: as the configuration says. */
+    /* What follows is for networks that take text; 0 and NULL: as the configuration says. */
     int64_t vocabulary;        /* tokens are below it */
     int64_t length;            /* tokens of the longest text */
     const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
