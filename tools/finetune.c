@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/status.h"
+#include "tools/patterns.h"
 #include "tutti_finetune.h"
 #include "tutti_hosts.h"
 
@@ -25,45 +26,21 @@ int finetune_check(const struct finetune *f, const char *resume)
 
 /* -------------------------------------------------------------------------------------------------- patterns ---- */
 
-/* Calls `use` for each pattern of a list, which is separated by commas; if `numbers`, with the number after "=". */
-static int each_pattern(const struct session *session, const char *option, const char *list, bool numbers,
-    tutti_status (*use)(tutti_network *network, const char *pattern, double number))
-{
-    int result = EXIT_DONE;
-    char *copy = memory_copy_text(list), *rest = copy;
-    if (!copy) return work_failed("train", TUTTI_NO_MEMORY, status_message());
-    while (result == EXIT_DONE && rest) {
-        char *pattern = strsep(&rest, ","), *number = numbers ? strrchr(pattern, '=') : NULL, *end = NULL;
-        double value = 0;
-        if (number) {
-            *number++ = '\0';
-            value = number_read(number, &end);
-        }
-        if (!*pattern || (numbers && (!number || end == number || *end || !(value > 0 && value <= 1e6))))
-            result = wrong_use("train", "--%s needs %s separated by commas, not \"%s\"", option,
-                numbers ? "PATTERN=X, with X above 0," : "patterns", list);
-        else if (use(session->network, pattern, value) != TUTTI_OK)
-            result = wrong_use("train", "--%s: %s", option, tutti_message(session->runtime));
-    }
-    free(copy);
-    return result;
-}
-
-static tutti_status freeze(tutti_network *network, const char *pattern, double number)
+static tutti_status freeze(const struct session *session, const char *pattern, double number)
 {
     (void)number;
-    return tutti_freeze(network, pattern);
+    return tutti_freeze(session->network, pattern);
 }
 
-static tutti_status unfreeze(tutti_network *network, const char *pattern, double number)
+static tutti_status unfreeze(const struct session *session, const char *pattern, double number)
 {
     (void)number;
-    return tutti_unfreeze(network, pattern);
+    return tutti_unfreeze(session->network, pattern);
 }
 
-static tutti_status set_rate(tutti_network *network, const char *pattern, double number)
+static tutti_status set_rate(const struct session *session, const char *pattern, double number)
 {
-    return tutti_group(network, pattern, &(tutti_group_options) { .rate_factor = (float)number });
+    return tutti_group(session->network, pattern, &(tutti_group_options) { .rate_factor = (float)number });
 }
 
 static int count_trained(const tutti_network *network, int *all)
@@ -77,15 +54,15 @@ static int count_trained(const tutti_network *network, int *all)
 static int unfreeze_all(struct finetune *f, const struct session *session)
 {
     f->thawed = true;
-    return f->unfreeze ? each_pattern(session, "unfreeze", f->unfreeze, false, unfreeze)
-                       : each_pattern(session, "freeze", f->freeze, false, unfreeze);
+    return f->unfreeze ? patterns_each(session, "unfreeze", f->unfreeze, false, unfreeze)
+                       : patterns_each(session, "freeze", f->freeze, false, unfreeze);
 }
 
 static int freeze_all(const struct finetune *f, const struct session *session)
 {
     int all;
     const int before = count_trained(session->network, &all);
-    const int result = each_pattern(session, "freeze", f->freeze, false, freeze);
+    const int result = patterns_each(session, "freeze", f->freeze, false, freeze);
     if (result != EXIT_DONE) return result;
     const int left = count_trained(session->network, &all);
     if (left == 0)
@@ -108,7 +85,7 @@ void finetune_begin(struct finetune *f, const char *resume, tutti_hosts *hosts)
 
 int finetune_network(struct finetune *f, const struct session *session)
 {
-    int result = f->rates ? each_pattern(session, "rate", f->rates, true, set_rate) : EXIT_DONE;
+    int result = f->rates ? patterns_each(session, "rate", f->rates, true, set_rate) : EXIT_DONE;
     if (result == EXIT_DONE && f->freeze) result = freeze_all(f, session);
     return result == EXIT_DONE && f->thawed ? unfreeze_all(f, session) : result;
 }

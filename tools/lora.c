@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "tools/session.h"
+#include "tools/patterns.h"
 #include "tutti_finetune.h"
 
 #include <jansson.h>
@@ -28,41 +28,25 @@ int lora_check(struct lora *lora, const struct lora *saved, const char *freeze, 
         return wrong_use(
             "train", "--merge writes one file, but --folds trains %d networks: leave one of them out", folds);
     if (lora->rank > 0 && freeze)
-        return wrong_use("train",
-            "--lora and --freeze contradict each other: --lora freezes all weights but those of --lora-train; leave "
-            "out "
-            "--freeze");
+        return wrong_use(
+            "train", "--lora and --freeze contradict each other: --lora freezes all weights but those of --lora-train");
     return EXIT_DONE;
 }
 
-/* Calls `use` for each pattern of a list, which is separated by commas. */
-static int each_pattern(const struct session *session, const char *option, const char *list,
-    tutti_status (*use)(const struct lora *lora, tutti_network *network, const char *pattern))
+static tutti_status add(const struct session *session, const char *pattern, double number)
 {
-    int result = EXIT_DONE;
-    char *copy = memory_copy_text(list), *rest = copy;
-    if (!copy) return work_failed(session->command, TUTTI_NO_MEMORY, status_message());
-    while (result == EXIT_DONE && rest) {
-        const char *pattern = strsep(&rest, ",");
-        if (use(&session->lora, session->network, pattern) != TUTTI_OK)
-            result = wrong_use(session->command, "--%s: %s", option, tutti_message(session->runtime));
-    }
-    free(copy);
-    return result;
-}
-
-static tutti_status add(const struct lora *lora, tutti_network *network, const char *pattern)
-{
+    (void)number;
+    const struct lora *lora = &session->lora;
     const tutti_lora_options options = {
         .rank = lora->rank, .alpha = (float)lora->alpha, .dropout = (float)lora->dropout
     };
-    return tutti_lora(network, pattern, &options);
+    return tutti_lora(session->network, pattern, &options);
 }
 
-static tutti_status unfreeze(const struct lora *lora, tutti_network *network, const char *pattern)
+static tutti_status unfreeze(const struct session *session, const char *pattern, double number)
 {
-    (void)lora;
-    return tutti_unfreeze(network, pattern);
+    (void)number;
+    return tutti_unfreeze(session->network, pattern);
 }
 
 int lora_network(const struct session *session)
@@ -70,8 +54,10 @@ int lora_network(const struct session *session)
     const struct lora *lora = &session->lora;
     if (lora->rank == 0) return EXIT_DONE;
     const int64_t before = tutti_network_parameters(session->network);
-    int result = each_pattern(session, lora->layers ? "lora-layers" : "lora", lora->layers ? lora->layers : "*", add);
-    if (result == EXIT_DONE && lora->others) result = each_pattern(session, "lora-train", lora->others, unfreeze);
+    int result =
+        patterns_each(session, lora->layers ? "lora-layers" : "lora", lora->layers ? lora->layers : "*", false, add);
+    if (result == EXIT_DONE && lora->others)
+        result = patterns_each(session, "lora-train", lora->others, false, unfreeze);
     if (result == EXIT_DONE && session->rank == 0 && lora->tells)
         fprintf(stderr, "adapters of rank %lld: %lld parameters train instead of %lld\n", (long long)lora->rank,
             (long long)tutti_network_parameters(session->network), (long long)before);
