@@ -1,5 +1,7 @@
 #include "models/config.h"
 
+#include "models/text_models.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -283,56 +285,48 @@ static void read_llama(struct reading *r, struct model_config *c, const char *ty
 
 /* ---------------------------------------------------------------------------------------------------- reading ---- */
 
-#define BERT_DEFAULTS                                                                                           \
-    .vocabulary = 30522, .positions = 512, .types = 2, .width = 768, .hidden = 3072, .layers = 12, .heads = 12, \
-    .dropout = { 0.1f, 0.1f, 0.1f, 0.1f }, .deviation = 0.02f, .epsilon = 1e-12f
 #define LLAMA_DEFAULTS                                                                                              \
     .family = FAMILY_LLAMA, .width = 4096, .layers = 32, .heads = 32, .activation = MODEL_SILU, .deviation = 0.02f, \
     .epsilon = 1e-6f, .rotary = { .theta = 10000, .factor = 1, .low = 1, .high = 4 }
 
+static const struct model_config roberta_defaults = { .family = FAMILY_ROBERTA,
+    .vocabulary = 50265,
+    .positions = 510, /* of 512 rows, the first two are for padding */
+    .types = 2,
+    .width = 768,
+    .hidden = 3072,
+    .layers = 12,
+    .heads = 12,
+    .dropout = { 0.1f, 0.1f, 0.1f, 0.1f },
+    .deviation = 0.02f,
+    .epsilon = 1e-12f };
+static const struct model_config llama_defaults = { LLAMA_DEFAULTS, .vocabulary = 32000, .positions = 2048,
+    .hidden = 11008 };
+static const struct model_config mistral_defaults = { LLAMA_DEFAULTS, .vocabulary = 32000, .positions = 131072,
+    .hidden = 14336, .window = { .size = 4096 } };
+static const struct model_config qwen_defaults = { LLAMA_DEFAULTS, .vocabulary = 151936, .positions = 32768,
+    .hidden = 22016 };
+
 /* transformers' defaults: a config.json may leave them out. */
 static const struct {
     const char *type;
-    struct model_config defaults;
+    const struct model_config *defaults;
 } published[] = {
-    { "bert", { .family = FAMILY_BERT, BERT_DEFAULTS } },
-    { "roberta", { .family = FAMILY_ROBERTA, BERT_DEFAULTS } },
-    { "distilbert",
-        { .family = FAMILY_DISTILBERT,
-            .vocabulary = 30522,
-            .positions = 512,
-            .width = 768,
-            .hidden = 3072,
-            .layers = 6,
-            .heads = 12,
-            .dropout = { 0.1f, 0.1f, 0.1f, 0.2f },
-            .deviation = 0.02f,
-            .epsilon = 1e-12f } },
-    { "gpt2",
-        { .family = FAMILY_GPT2,
-            .vocabulary = 50257,
-            .positions = 1024,
-            .width = 768,
-            .layers = 12,
-            .heads = 12,
-            .activation = MODEL_GELU_TANH,
-            .dropout = { 0.1f, 0.1f, 0.1f, 0 },
-            .deviation = 0.02f,
-            .epsilon = 1e-5f,
-            .tied = true,
-            .bias = { true, true, true } } },
-    { "llama", { LLAMA_DEFAULTS, .vocabulary = 32000, .positions = 2048, .hidden = 11008 } },
-    { "mistral",
-        { LLAMA_DEFAULTS, .vocabulary = 32000, .positions = 131072, .hidden = 14336, .window = { .size = 4096 } } },
-    { "qwen2", { LLAMA_DEFAULTS, .vocabulary = 151936, .positions = 32768, .hidden = 22016 } },
-    { "qwen3", { LLAMA_DEFAULTS, .vocabulary = 151936, .positions = 32768, .hidden = 22016 } },
+    { "bert", &bert_base_config },
+    { "roberta", &roberta_defaults },
+    { "distilbert", &distilbert_config },
+    { "gpt2", &gpt2_config },
+    { "llama", &llama_defaults },
+    { "mistral", &mistral_defaults },
+    { "qwen2", &qwen_defaults },
+    { "qwen3", &qwen_defaults },
 };
 enum { PUBLISHED = sizeof published / sizeof *published };
 
 static const char *type_of(enum model_family family)
 {
     for (int i = 0; i < PUBLISHED; i++)
-        if (published[i].defaults.family == family) return published[i].type;
+        if (published[i].defaults->family == family) return published[i].type;
     return "";
 }
 
@@ -341,7 +335,7 @@ static void begin(struct reading *r, const struct model_config *own, const char 
     *config = *own;
     for (int i = 0; i < PUBLISHED; i++) {
         if (strcmp(published[i].type, type) != 0) continue;
-        *config = published[i].defaults;
+        *config = *published[i].defaults;
         if (config->family == own->family) return;
         REFUSE(r, "it is of a network of the type \"%s\", and not of %s", type,
             *type_of(own->family) ? type_of(own->family) : "this model");

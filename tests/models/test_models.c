@@ -9,6 +9,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Building a network asks nothing of its runtime. */
@@ -420,6 +421,35 @@ START_TEST(configurations_are_read_or_refused)
 }
 END_TEST
 
+/* What a config.json leaves out is as in transformers. */
+START_TEST(configurations_have_published_defaults)
+{
+    static const struct {
+        const char *model, *type;
+        int64_t vocabulary, positions, hidden, layers;
+    } defaults[] = {
+        { "bert_tiny", "bert", 30522, 512, 3072, 12 },
+        { "roberta_base", "roberta", 50265, 510, 3072, 12 },
+        { "distilbert", "distilbert", 30522, 512, 3072, 6 },
+        { "gpt2", "gpt2", 50257, 1024, 3072, 12 },
+        { "llama", "llama", 32000, 2048, 11008, 32 },
+        { "llama", "mistral", 32000, 131072, 14336, 32 },
+        { "llama", "qwen3", 151936, 32768, 22016, 32 },
+    };
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
+        char json[64], message[256] = "";
+        struct model_config config;
+        snprintf(json, sizeof json, "{\"model_type\": \"%s\"}", defaults[i].type);
+        ck_assert_msg(model_config_read(json, model_find(defaults[i].model)->config, &config, message, sizeof message),
+            "%s", message);
+        ck_assert_int_eq(config.vocabulary, defaults[i].vocabulary);
+        ck_assert_int_eq(config.positions, defaults[i].positions);
+        ck_assert_int_eq(config.hidden ? config.hidden : 4 * config.width, defaults[i].hidden);
+        ck_assert_int_eq(config.layers, defaults[i].layers);
+    }
+}
+END_TEST
+
 START_TEST(image_too_small_is_one_clear_line)
 {
     tutti_tensor logits;
@@ -444,6 +474,7 @@ int main(void)
     tcase_add_test(group, samples_change_no_parameter);
     tcase_add_test(group, codes_are_embedded);
     tcase_add_loop_test(group, texts_have_both_targets, 0, (int)(sizeof(sizes) / sizeof(sizes[0])));
+    tcase_add_test(group, configurations_have_published_defaults);
     tcase_add_loop_test(group, configurations_are_read_or_refused, 0, (int)(sizeof(configs) / sizeof(configs[0])));
     tcase_add_test(group, image_too_small_is_one_clear_line);
     suite_add_tcase(suite, group);
