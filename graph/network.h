@@ -150,6 +150,8 @@ tutti_status network_check_idle(const tutti_network *network);
 /* Read options of tutti_group(); whether the parameter's name matches a pattern, as there. */
 tutti_status network_read_group(struct tutti_group_options *options, const struct tutti_group_options *given);
 bool parameter_matches(const struct parameter *parameter, const char *pattern);
+/* Whether a parameter is a factor of an adapter. */
+bool network_is_factor(const tutti_network *network, int parameter);
 /* Counts each parameter's readers among the nodes that any of the `count` values needs. NULL without memory. */
 int *network_count_uses(const tutti_network *network, const int *values, int count);
 /* Finds a parameter by its name; does not find constants. */

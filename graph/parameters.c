@@ -192,6 +192,13 @@ const struct parameter *network_find(const tutti_network *network, const char *n
     return NULL;
 }
 
+bool network_is_factor(const tutti_network *network, int parameter)
+{
+    for (size_t i = 0; i < network->adapters.count; i++)
+        if (network->adapters.list[i].down == parameter || network->adapters.list[i].up == parameter) return true;
+    return false;
+}
+
 /* While a trainer uses the network, its parameters stay where they are. */
 tutti_status network_check_idle(const tutti_network *network)
 {

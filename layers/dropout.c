@@ -43,10 +43,8 @@ tutti_tensor tutti_dropout(tutti_network *network, tutti_tensor x, float probabi
     if (!network_value(network, x)) return (tutti_tensor) { NO_VALUE };
     const tutti_status status = check_probability((double)probability);
     if (status != TUTTI_OK) return network_fail(network, status);
-    const int layer = network_layer_begin(network, NULL, "dropout");
-    const int inputs[] = { x.id, graph_constants(&network->graph) };
-    const struct dropout_attributes attributes = { .probability = probability, .stream = network->dropout_count++ };
-    return network_append(network, layer, &operation_dropout, &attributes, inputs, 2);
+    const struct append_context c = { network, &network->graph, network_layer_begin(network, NULL, "dropout") };
+    return network_close(network, c.layer, append_dropout(&c, x.id, probability));
 }
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */

@@ -41,16 +41,9 @@ static struct product_of product_of(const tutti_network *network, const struct n
     return find_weight(&network->graph, node->inputs[1], !matmul_attributes(node)->transpose_b);
 }
 
-static bool is_factor(const tutti_network *network, int parameter)
-{
-    for (size_t i = 0; i < network->adapters.count; i++)
-        if (network->adapters.list[i].down == parameter || network->adapters.list[i].up == parameter) return true;
-    return false;
-}
-
 static bool is_like(const tutti_network *network, struct product_of product, const char *pattern)
 {
-    return product.weight >= 0 && !is_factor(network, product.weight) &&
+    return product.weight >= 0 && !network_is_factor(network, product.weight) &&
         parameter_matches(&network->parameters[product.weight], pattern);
 }
 
@@ -209,7 +202,7 @@ tutti_status tutti_lora(tutti_network *network, const char *pattern, const tutti
     TRY(OPTIONS_READ(&options, given, tutti_lora_options));
     TRY(check_options(network, pattern, &options));
     for (size_t i = 0; i < network->parameter_count; i++)
-        if (network->parameters[i].kind == PARAMETER_TRAINED && !is_factor(network, (int)i))
+        if (network->parameters[i].kind == PARAMETER_TRAINED && !network_is_factor(network, (int)i))
             network->parameters[i].kind = PARAMETER_FROZEN;
     for (size_t n = 0; n < network->graph.node_count && network->status == TUTTI_OK; n++) {
         if (!matches(network, &network->graph.nodes[n], pattern)) continue;

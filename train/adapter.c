@@ -124,10 +124,7 @@ static int add_unfrozen(const tutti_network *network, json_t *modules)
     int failed = 0;
     for (size_t i = 0; i < network->parameter_count && !failed; i++) {
         const struct parameter *parameter = &network->parameters[i];
-        bool other = parameter->kind == PARAMETER_TRAINED;
-        for (size_t a = 0; a < network->adapters.count; a++)
-            other &= network->adapters.list[a].down != (int)i && network->adapters.list[a].up != (int)i;
-        if (!other) continue;
+        if (parameter->kind != PARAMETER_TRAINED || network_is_factor(network, (int)i)) continue;
         char *module = module_of(parameter);
         bool known = false;
         for (size_t m = 0; m < json_array_size(modules); m++)

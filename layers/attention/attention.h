@@ -19,6 +19,15 @@ struct attention_attributes {
     int stream;        /* as dropout's */
 };
 ATTRIBUTES(attention)
+/* Of a query, key or value. */
+static inline int64_t attention_heads(const struct value *x, bool joined)
+{
+    return value_size(x, joined ? 1 : 2);
+}
+static inline int64_t attention_length(const struct value *x, bool joined)
+{
+    return value_size(x, joined ? 2 : 1);
+}
 
 /* Inputs, of the node up to ATTENTION_CONSTANTS: it has ATTENTION_Y of them. */
 enum {

@@ -10,16 +10,6 @@ ATTRIBUTES_DESCRIBE(attention, ATTRIBUTE(attention, FLAG, q_joined), ATTRIBUTE(a
 
 /* ------------------------------------------------------------------------------------------------------ shapes ---- */
 
-static int64_t heads_of(const struct value *x, bool joined)
-{
-    return value_size(x, joined ? 1 : 2);
-}
-
-static int64_t length_of(const struct value *x, bool joined)
-{
-    return value_size(x, joined ? 2 : 1);
-}
-
 static bool fits_axis(const struct value *bias, int from_last, int64_t size)
 {
     return from_last >= bias->shape.rank - bias->batched || value_size(bias, from_last) == size ||
@@ -41,12 +31,12 @@ static tutti_status check_inputs(const struct graph *graph, const struct node *n
     const struct value *bias = graph_at(graph, node->inputs[ATTENTION_BIAS]);
     if (q->shape.rank != 4 || k->shape.rank != 4 || v->shape.rank != 4 || !q->batched || !k->batched || !v->batched)
         return fail(TUTTI_SHAPE, "attention: queries, keys and values must have two axes before their width");
-    const int64_t heads = heads_of(q, a->q_joined), keys = length_of(k, a->k_joined);
+    const int64_t heads = attention_heads(q, a->q_joined), keys = attention_length(k, a->k_joined);
     if (k->shape.sizes[0] != q->shape.sizes[0] || v->shape.sizes[0] != q->shape.sizes[0] ||
-        heads_of(k, a->k_joined) != heads || heads_of(v, a->v_joined) != heads ||
-        value_size(q, 0) != value_size(k, 0) || length_of(v, a->v_joined) != keys)
+        attention_heads(k, a->k_joined) != heads || attention_heads(v, a->v_joined) != heads ||
+        value_size(q, 0) != value_size(k, 0) || attention_length(v, a->v_joined) != keys)
         return fail(TUTTI_SHAPE, "attention: the shapes of queries, keys and values do not match");
-    if (bias && !bias_fits(bias, q, heads, length_of(q, a->q_joined), keys))
+    if (bias && !bias_fits(bias, q, heads, attention_length(q, a->q_joined), keys))
         return fail(TUTTI_SHAPE, "attention: the bias does not have the shape of the scores");
     if (!(a->probability >= 0 && a->probability < 1) || !isfinite(a->scale) ||
         (a->probability > 0 && node->inputs[ATTENTION_CONSTANTS] == NO_VALUE))
@@ -60,7 +50,8 @@ static tutti_status infer(const struct graph *graph, struct node *node, struct v
     const struct value *q = graph_at(graph, node->inputs[ATTENTION_Q]), *v = graph_at(graph, node->inputs[ATTENTION_V]);
     const tutti_status status = check_inputs(graph, node);
     if (status != TUTTI_OK) return status;
-    const int64_t heads = heads_of(q, a->q_joined), length = length_of(q, a->q_joined), samples = q->shape.sizes[0];
+    const int64_t heads = attention_heads(q, a->q_joined), length = attention_length(q, a->q_joined),
+                  samples = q->shape.sizes[0];
     const int64_t width = value_size(v, 0);
     outputs[0] = (struct value) { .type = TYPE_F32, .batched = true };
     outputs[0].shape =

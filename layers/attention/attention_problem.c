@@ -3,16 +3,6 @@
 #include "base/random.h"
 #include "layers/attention/attention.h"
 
-static int64_t heads_of(const struct value *x, bool joined)
-{
-    return value_size(x, joined ? 1 : 2);
-}
-
-static int64_t length_of(const struct value *x, bool joined)
-{
-    return value_size(x, joined ? 2 : 1);
-}
-
 /* Elements from one index of the bias's axis to the next; 0 where it is repeated. */
 static int64_t stride_of(const struct value *bias, int from_last)
 {
@@ -34,9 +24,9 @@ struct attention_sizes attention_sizes(const struct problem *problem)
     const struct value *v = problem->inputs[ATTENTION_V], *bias = problem->inputs[ATTENTION_BIAS];
     struct attention_sizes sizes = {
         .samples = q->shape.sizes[0],
-        .heads = heads_of(q, a->q_joined),
-        .length = length_of(q, a->q_joined),
-        .keys = length_of(k, a->k_joined),
+        .heads = attention_heads(q, a->q_joined),
+        .length = attention_length(q, a->q_joined),
+        .keys = attention_length(k, a->k_joined),
         .width = value_size(q, 0),
         .width_v = value_size(v, 0),
     };

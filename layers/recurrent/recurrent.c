@@ -178,30 +178,20 @@ ARGUMENTS(backward, BACKWARD_ARGUMENTS)
 
 enum { OPTIONS = 320, GROUP = 256 };
 
-static bool is_backward(const struct problem *problem)
-{
-    return problem->node->operation == &operation_recurrent_gradient;
-}
-
-static const struct value *matrix_of(const struct problem *problem)
-{
-    return problem->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R];
-}
-
 /* Whether r is transposed: tasks need that for the gradient, groups for the forward pass. */
 static bool turns(const struct problem *problem)
 {
-    return is_backward(problem) == (problem->device->class == DEVICE_CPU);
+    return recurrent_is_backward(problem) == (problem->device->class == DEVICE_CPU);
 }
 
 static size_t workspace(const struct problem *problem)
 {
-    return turns(problem) ? (size_t)value_elements(matrix_of(problem)) * sizeof(float) : 0;
+    return turns(problem) ? (size_t)value_elements(recurrent_matrix(problem)) * sizeof(float) : 0;
 }
 
 static size_t work_group(const struct problem *problem)
 {
-    return group_size(problem->device, value_size(matrix_of(problem), 0) > 64 ? GROUP : 64);
+    return group_size(problem->device, value_size(recurrent_matrix(problem), 0) > 64 ? GROUP : 64);
 }
 
 static void write_options(const struct problem *problem, char *options)
@@ -216,8 +206,8 @@ static void write_options(const struct problem *problem, char *options)
 static cl_mem emit_turn(
     const struct problem *problem, const struct operands *operands, const char *options, struct launch_list *list)
 {
-    const struct value *r = matrix_of(problem);
-    const cl_mem from = operands->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R];
+    const struct value *r = recurrent_matrix(problem);
+    const cl_mem from = operands->inputs[recurrent_is_backward(problem) ? BACKWARD_R : RECURRENT_R];
     const size_t group = work_group(problem), elements = (size_t)value_elements(r);
     if (!turns(problem)) return from;
     struct launch *launch = launch_add(list, "recurrent", "recurrent_turn", "%s", options);
@@ -230,22 +220,23 @@ static cl_mem emit_turn(
 
 static double flops(const struct problem *problem)
 {
-    const struct value *x = problem->inputs[is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
-    return 2.0 * (double)(x->shape.sizes[0] * x->shape.sizes[1]) * (double)value_elements(matrix_of(problem));
+    const struct value *x = problem->inputs[recurrent_is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
+    return 2.0 * (double)(x->shape.sizes[0] * x->shape.sizes[1]) * (double)value_elements(recurrent_matrix(problem));
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     char options[OPTIONS];
     const cl_mem *in = operands->inputs, *out = operands->outputs;
-    const struct value *x = problem->inputs[is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
-    const int64_t samples = x->shape.sizes[0], steps = x->shape.sizes[1], width = value_size(matrix_of(problem), 0);
+    const struct value *x = problem->inputs[recurrent_is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
+    const int64_t samples = x->shape.sizes[0], steps = x->shape.sizes[1],
+                  width = value_size(recurrent_matrix(problem), 0);
     const double clip = (double)recurrent_attributes(problem->node)->clip;
     write_options(problem, options);
     const cl_mem r = emit_turn(problem, operands, options, list);
-    struct launch *launch =
-        launch_add(list, "recurrent", is_backward(problem) ? "recurrent_backward" : "recurrent_forward", "%s", options);
-    if (is_backward(problem))
+    struct launch *launch = launch_add(
+        list, "recurrent", recurrent_is_backward(problem) ? "recurrent_backward" : "recurrent_forward", "%s", options);
+    if (recurrent_is_backward(problem))
         ARGUMENTS_SET(launch, backward, .r = r, .y = in[BACKWARD_Y], .saved = in[BACKWARD_SAVED], .h0 = in[BACKWARD_H0],
             .c0 = in[BACKWARD_C0], .peepholes = in[BACKWARD_PEEPHOLES], .lengths = in[BACKWARD_LENGTHS],
             .dy = in[BACKWARD_DY], .dlast = in[BACKWARD_DLAST], .dlast_c = in[BACKWARD_DLAST_C],
@@ -263,7 +254,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
         launch_tasks(launch, (size_t)samples, 1, 1);
     else
         launch_grid(launch, 1, (size_t)samples * group, 1, 1, group, 1, 1);
-    launch_work(launch, flops(problem), 4 * (double)(value_elements(x) + value_elements(matrix_of(problem))));
+    launch_work(launch, flops(problem), 4 * (double)(value_elements(x) + value_elements(recurrent_matrix(problem))));
 }
 
 static const struct implementation samples_by_steps = { .name = "steps", .workspace = workspace, .emit = emit };

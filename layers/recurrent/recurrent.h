@@ -53,6 +53,16 @@ int recurrent_others(enum recurrent_kind kind);
 /* Position of a gate: of an LSTM i, o, f, c; of a GRU z, r, n. */
 int recurrent_place(const struct recurrent_attributes *attributes, int gate);
 
+static inline bool recurrent_is_backward(const struct problem *problem)
+{
+    return problem->node->operation == &operation_recurrent_gradient;
+}
+/* The weights of the states, r. */
+static inline const struct value *recurrent_matrix(const struct problem *problem)
+{
+    return problem->inputs[recurrent_is_backward(problem) ? BACKWARD_R : RECURRENT_R];
+}
+
 /* Appends the build options of the layer's attributes that recurrent.cl reads and its head explains, -DKIND to -DCLIP.
  */
 void recurrent_options(const struct recurrent_attributes *attributes, char *options, size_t size);

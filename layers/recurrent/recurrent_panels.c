@@ -27,23 +27,13 @@ struct panels {
     bool stepwise;                       /* each step is a launch */
 };
 
-static bool is_backward(const struct problem *problem)
-{
-    return problem->node->operation == &operation_recurrent_gradient;
-}
-
-static const struct value *matrix_of(const struct problem *problem)
-{
-    return problem->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R];
-}
-
 /* Forward, a tile has the vectors of all gates; backward up to four, unless fewer are all. */
 static void set_tile(const struct problem *problem, struct panels *p)
 {
     const int64_t lanes = problem->device->vector_width;
     const bool wide = lanes >= 16;
     p->vectors = recurrent_gates(recurrent_attributes(problem->node)->kind);
-    if (is_backward(problem)) {
+    if (recurrent_is_backward(problem)) {
         const int64_t vectors = divide_up(p->width, lanes);
         p->vectors = vectors >= 4 && wide ? 4 : vectors >= 2 ? 2 : 1;
     }
@@ -54,7 +44,7 @@ static void set_tile(const struct problem *problem, struct panels *p)
 static void divide(const struct problem *problem, struct panels *p)
 {
     const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
-    const bool fits = (size_t)value_elements(matrix_of(problem)) * sizeof(float) <= KEPT_BYTES;
+    const bool fits = (size_t)value_elements(recurrent_matrix(problem)) * sizeof(float) <= KEPT_BYTES;
     int64_t most =
         (int64_t)(problem->device->local_bytes / sizeof(float)) / (p->vectors * problem->device->vector_width);
     if (most > ROWS) most = ROWS;
@@ -68,13 +58,13 @@ static void divide(const struct problem *problem, struct panels *p)
 
 static struct panels panels_of(const struct problem *problem)
 {
-    const struct value *x = problem->inputs[is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
-    const struct value *r = matrix_of(problem);
+    const struct value *x = problem->inputs[recurrent_is_backward(problem) ? BACKWARD_Y : RECURRENT_GATES];
+    const struct value *r = recurrent_matrix(problem);
     const int64_t lanes = problem->device->vector_width;
     struct panels p = { .samples = x->shape.sizes[0], .steps = x->shape.sizes[1], .width = value_size(r, 0) };
     set_tile(problem, &p);
-    p.depth = is_backward(problem) ? value_size(r, 1) : p.width;
-    p.blocks = divide_up(p.width, is_backward(problem) ? lanes * p.vectors : lanes);
+    p.depth = recurrent_is_backward(problem) ? value_size(r, 1) : p.width;
+    p.blocks = divide_up(p.width, recurrent_is_backward(problem) ? lanes * p.vectors : lanes);
     p.panel_floats = p.depth * p.vectors * lanes;
     p.row = (int64_t)size_round_up((size_t)p.depth, (size_t)lanes) + lanes;
     divide(problem, &p);
@@ -95,7 +85,7 @@ static const char *fits(const struct problem *problem)
 static size_t workspace(const struct problem *problem)
 {
     const struct panels p = panels_of(problem);
-    const bool cells = !is_backward(problem) && recurrent_attributes(problem->node)->kind == RECURRENT_LSTM;
+    const bool cells = !recurrent_is_backward(problem) && recurrent_attributes(problem->node)->kind == RECURRENT_LSTM;
     return (size_t)((2 + cells) * p.samples * p.row) * sizeof(float);
 }
 
@@ -108,8 +98,8 @@ static size_t prepared(const struct problem *problem)
 static void write_options(const struct problem *problem, const struct panels *p, char *options)
 {
     options[0] = '\0';
-    number_append(
-        options, OPTIONS, "-DBACKWARD=%d -DMR=%d -DNV=%d ", is_backward(problem), (int)p->tile_rows, (int)p->vectors);
+    number_append(options, OPTIONS, "-DBACKWARD=%d -DMR=%d -DNV=%d ", recurrent_is_backward(problem), (int)p->tile_rows,
+        (int)p->vectors);
     recurrent_options(recurrent_attributes(problem->node), options, OPTIONS);
 }
 
@@ -119,10 +109,11 @@ static void emit_prepare(const struct problem *problem, const struct operands *o
     char options[OPTIONS];
     write_options(problem, &p, options);
     struct launch *launch = launch_add(list, "recurrent_panels_cpu", "recurrent_panels_pack", "%s", options);
-    LAUNCH_BUFFERS(launch, operands->inputs[is_backward(problem) ? BACKWARD_R : RECURRENT_R], operands->prepared);
+    LAUNCH_BUFFERS(
+        launch, operands->inputs[recurrent_is_backward(problem) ? BACKWARD_R : RECURRENT_R], operands->prepared);
     LAUNCH_INTS(launch, p.width);
     launch_tasks(launch, (size_t)p.blocks, 1, 1);
-    launch_work(launch, 0, 4 * (double)(value_elements(matrix_of(problem)) + p.blocks * p.panel_floats));
+    launch_work(launch, 0, 4 * (double)(value_elements(recurrent_matrix(problem)) + p.blocks * p.panel_floats));
 }
 
 ARGUMENTS(panels_forward, PANELS_FORWARD_ARGUMENTS)
@@ -138,11 +129,11 @@ static void emit_steps(const struct problem *problem, const struct operands *ope
     const double clip = (double)recurrent_attributes(problem->node)->clip;
     write_options(problem, p, options);
     struct launch *launch = launch_add(list, "recurrent_panels_cpu",
-        is_backward(problem) ? "recurrent_panels_backward" : "recurrent_panels_forward", "%s", options);
+        recurrent_is_backward(problem) ? "recurrent_panels_backward" : "recurrent_panels_forward", "%s", options);
 #define SIZES                                                                                                      \
     .scratch = scratch, .samples = p->samples, .steps = p->steps, .width = p->width, .first = first, .stop = stop, \
     .rows = p->rows, .blocks = p->task_blocks, .clip = clip
-    if (is_backward(problem))
+    if (recurrent_is_backward(problem))
         ARGUMENTS_SET(launch, panels_backward, .panels = operands->prepared, .y = in[BACKWARD_Y],
             .saved = in[BACKWARD_SAVED], .h0 = in[BACKWARD_H0], .c0 = in[BACKWARD_C0],
             .peepholes = in[BACKWARD_PEEPHOLES], .lengths = in[BACKWARD_LENGTHS], .dy = in[BACKWARD_DY],
@@ -157,14 +148,14 @@ static void emit_steps(const struct problem *problem, const struct operands *ope
             .states = operands->workspace, SIZES);
     launch_tasks(launch, (size_t)divide_up(p->blocks, p->task_blocks), (size_t)divide_up(p->samples, p->rows), 1);
     const double steps = (double)(first < stop ? stop - first : first - stop),
-                 weights = (double)value_elements(matrix_of(problem));
+                 weights = (double)value_elements(recurrent_matrix(problem));
     launch_work(launch, 2 * steps * weights * (double)p->samples, 4 * weights);
 }
 
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct panels p = panels_of(problem);
-    const bool backward = is_backward(problem);
+    const bool backward = recurrent_is_backward(problem);
     const int64_t count = p.steps + backward; /* the gradient of the first states comes after the steps */
     const int64_t each = p.stepwise ? 1 : count;
     for (int64_t s = 0; s < count; s += each) {
