@@ -81,3 +81,39 @@ int listing_parts(const struct listing *listing, struct part_folder parts[5])
     if (count == 1) parts[0].part = PART_OPEN; /* a part of it is held out */
     return count;
 }
+
+tutti_status part_files_find(const char *folder, const char *const *ends, struct part_files *found)
+{
+    static const struct part_folder names[] = { { "train", TUTTI_DATA_TRAIN }, { "val", TUTTI_DATA_VAL },
+        { "valid", TUTTI_DATA_VAL }, { "validation", TUTTI_DATA_VAL }, { "dev", TUTTI_DATA_VAL },
+        { "test", TUTTI_DATA_TEST } };
+    tutti_status status = TUTTI_OK;
+    char *path = NULL;
+    *found = (struct part_files) { .count = 0 };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        for (const char *const *end = ends; *end; end++) {
+            struct stat info;
+            const int last = found->count - 1;
+            free(path);
+            path = memory_format("%s/%s.%s", folder, names[i].name, *end);
+            if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
+            if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) continue;
+            if (last < 0 && names[i].part != TUTTI_DATA_TRAIN) goto done;
+            if (last >= 0 && found->files[last].part == names[i].part)
+                FAIL(TUTTI_FORMAT, "%s and %s are both tables of one part: leave one of them", found->files[last].path,
+                    path);
+            found->files[found->count].path = path;
+            found->files[found->count++].part = names[i].part;
+            path = NULL;
+        }
+    if (found->count == 1) found->files[0].part = PART_OPEN; /* a part of it is held out */
+done:
+    free(path);
+    return status;
+}
+
+void part_files_free(struct part_files *found)
+{
+    for (int i = 0; i < found->count; i++) free(found->files[i].path);
+    *found = (struct part_files) { .count = 0 };
+}

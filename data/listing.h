@@ -33,4 +33,18 @@ struct part_folder {
  * divided. */
 int listing_parts(const struct listing *listing, struct part_folder parts[5]);
 
+/* The tables of the parts in a folder: train.csv, val.csv (valid, validation, dev) and test.csv, say. */
+enum { PART_FILES = 3 };
+struct part_files {
+    struct {
+        char *path;
+        int part; /* a tutti_data_part; PART_OPEN if there is only one file */
+    } files[PART_FILES];
+    int count; /* 0: there is no table of the part train */
+};
+/* Files may have each of these ends, up to NULL. Free it also after a failure. Errors: TUTTI_FORMAT if two are of one
+ * part. */
+tutti_status part_files_find(const char *folder, const char *const *ends, struct part_files *found);
+void part_files_free(struct part_files *found);
+
 #endif

@@ -20,32 +20,15 @@ static tutti_status add_file(struct table *table, const char *path, int part)
     return TUTTI_OK;
 }
 
-/* Finds train.csv, and val.csv and test.csv next to it; valid.csv and validation.csv are other names of val.csv. */
+/* Finds train.csv, and val.csv and test.csv next to it. */
 static tutti_status find_parts(struct table *table, const char *folder)
 {
-    static const struct {
-        const char *name;
-        int part;
-    } names[] = { { "train", TUTTI_DATA_TRAIN }, { "val", TUTTI_DATA_VAL }, { "valid", TUTTI_DATA_VAL },
-        { "validation", TUTTI_DATA_VAL }, { "test", TUTTI_DATA_TEST } };
-    static const char *const ends[] = { "csv", "tsv", "csv.gz", "tsv.gz" };
-    enum { NAMES = sizeof names / sizeof *names, ENDS = sizeof ends / sizeof *ends };
-    char *paths[TABLE_FILES] = { NULL };
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < NAMES * ENDS; i++) {
-        struct stat found;
-        const int part = names[i / ENDS].part;
-        char *path = memory_format("%s/%s.%s", folder, names[i / ENDS].name, ends[i % ENDS]);
-        if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
-        if (!paths[part] && stat(path, &found) == 0 && S_ISREG(found.st_mode))
-            paths[part] = path;
-        else
-            free(path);
-    }
-    for (int i = 0; i < TABLE_FILES && paths[0]; i++)
-        if (paths[i]) TRY(add_file(table, paths[i], paths[1] || paths[2] ? i : PART_OPEN));
-done:
-    for (int i = 0; i < TABLE_FILES; i++) free(paths[i]);
+    static const char *const ends[] = { "csv", "tsv", "csv.gz", "tsv.gz", NULL };
+    struct part_files found;
+    tutti_status status = part_files_find(folder, ends, &found);
+    for (int i = 0; i < found.count && status == TUTTI_OK; i++)
+        status = add_file(table, found.files[i].path, found.files[i].part);
+    part_files_free(&found);
     return status;
 }
 

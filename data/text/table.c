@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "data/listing.h"
 #include "formats/csv.h"
 #include "formats/lines.h"
 
@@ -58,33 +59,13 @@ static tutti_status add_file(struct texts *texts, const char *path, int part)
 /* Finds train.tsv, say, with val.tsv and test.tsv next to it. */
 static tutti_status find_parts(struct texts *texts, const char *folder)
 {
-    static const struct {
-        const char *name;
-        int part;
-    } names[] = { { "train", TUTTI_DATA_TRAIN }, { "val", TUTTI_DATA_VAL }, { "valid", TUTTI_DATA_VAL },
-        { "validation", TUTTI_DATA_VAL }, { "dev", TUTTI_DATA_VAL }, { "test", TUTTI_DATA_TEST } };
-    static const char *const ends[] = { "csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz", "ndjson.gz" };
-    enum { NAMES = sizeof names / sizeof *names, ENDS = sizeof ends / sizeof *ends };
-    char *paths[TEXTS_FILES] = { NULL };
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; i < NAMES * ENDS; i++) {
-        struct stat found;
-        const int part = names[i / ENDS].part;
-        char *path = memory_format("%s/%s.%s", folder, names[i / ENDS].name, ends[i % ENDS]);
-        if (!path) FAIL(TUTTI_NO_MEMORY, "no memory for a path");
-        const bool there = stat(path, &found) == 0 && S_ISREG(found.st_mode);
-        if (there && paths[part])
-            status = fail(TUTTI_FORMAT, "%s and %s are both tables of one part: leave one of them", paths[part], path);
-        if (there && !paths[part])
-            paths[part] = path;
-        else
-            free(path);
-        if (status != TUTTI_OK) goto done;
-    }
-    for (int i = 0; i < TEXTS_FILES && paths[0]; i++)
-        if (paths[i]) TRY(add_file(texts, paths[i], paths[1] || paths[2] ? i : PART_OPEN));
-done:
-    for (int i = 0; i < TEXTS_FILES; i++) free(paths[i]);
+    static const char *const ends[] = { "csv", "tsv", "jsonl", "ndjson", "csv.gz", "tsv.gz", "jsonl.gz", "ndjson.gz",
+        NULL };
+    struct part_files found;
+    tutti_status status = part_files_find(folder, ends, &found);
+    for (int i = 0; i < found.count && status == TUTTI_OK; i++)
+        status = add_file(texts, found.files[i].path, found.files[i].part);
+    part_files_free(&found);
     return status;
 }
 

@@ -156,10 +156,8 @@ START_TEST(reads_parts)
     table = opened(table_open, "named", &none);
     ck_assert(table->samples == 3 && table->parts[2] == TUTTI_DATA_VAL);
     table->free(table);
-    put_text("named/valid.csv", "a,b\n5,6\n7,8\n"); /* the first of several */
-    table = opened(table_open, "named", &none);
-    ck_assert_int_eq(table->samples, 4);
-    table->free(table);
+    put_text("named/valid.csv", "a,b\n5,6\n7,8\n"); /* neither is left out without a word */
+    expect_refused(table_open, "named", &none, "valid.csv", "both tables of one part");
     put_text("index.csv", ",b\n0,6\n1,8\n"); /* then the index is all there is */
     table = opened(table_open, "index.csv", &none);
     ck_assert_int_eq(table->info.shape.sizes[0], 1);
