@@ -385,8 +385,9 @@ static const struct divider_kind kinds[] = {
     { "FixedLength", read_fixed_length, apply_fixed_length },
 };
 
-static tutti_status read_step(struct divider_list *list, const json_t *json)
+static tutti_status read_step(void *to, const json_t *json)
 {
+    struct divider_list *list = to;
     const char *type;
     tutti_status status = field_type(json, "pre_tokenizer", &type);
     if (status != TUTTI_OK) return status;
@@ -404,16 +405,7 @@ static tutti_status read_step(struct divider_list *list, const json_t *json)
 
 tutti_status divide_read(struct divider_list *list, const json_t *json)
 {
-    const char *type = json_string_value(json_object_get(json, "type"));
-    if (!json) return TUTTI_OK;
-    if (!type || strcmp(type, "Sequence")) return read_step(list, json);
-    const json_t *all = json_object_get(json, "pretokenizers");
-    if (!json_is_array(all)) return fail(TUTTI_FORMAT, "\"pretokenizers\" of the tokenizer must be a list");
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const tutti_status status = divide_read(list, json_array_get(all, i));
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    return field_sequence(json, "pretokenizers", read_step, list);
 }
 
 void divide_free(struct divider_list *list)

@@ -51,3 +51,18 @@ tutti_status field_character(
         return fail(TUTTI_FORMAT, "\"%s\" of the tokenizer must be one character", name);
     return TUTTI_OK;
 }
+
+tutti_status field_sequence(
+    const json_t *json, const char *parts, tutti_status (*read)(void *to, const json_t *json), void *to)
+{
+    const char *type = json_string_value(json_object_get(json, "type"));
+    if (!json) return TUTTI_OK;
+    if (!type || strcmp(type, "Sequence")) return read(to, json);
+    const json_t *all = json_object_get(json, parts);
+    if (!json_is_array(all)) return fail(TUTTI_FORMAT, "\"%s\" of the tokenizer must be a list", parts);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const tutti_status status = field_sequence(json_array_get(all, i), parts, read, to);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}

@@ -15,6 +15,10 @@ tutti_status field_text(const json_t *object, const char *name, const char **val
 tutti_status field_integer(const json_t *object, const char *name, int64_t fallback, int64_t *value);
 /* The member "type", which must be there; `where` is for messages. */
 tutti_status field_type(const json_t *object, const char *where, const char **type);
+/* Calls `read` for a part of a tokenizer, or for each part that the member `parts` of a "Sequence" lists, also of one
+ * within another. json NULL: there is none. */
+tutti_status field_sequence(
+    const json_t *json, const char *parts, tutti_status (*read)(void *to, const json_t *json), void *to);
 /* A string of exactly one character. */
 tutti_status field_character(
     const json_t *object, const char *name, const char *fallback, const char **value, size_t *size);

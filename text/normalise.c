@@ -289,8 +289,9 @@ static tutti_status read_form(struct normaliser *step, const json_t *json)
     return TUTTI_OK;
 }
 
-static tutti_status read_step(struct normaliser_list *list, const json_t *json)
+static tutti_status read_step(void *to, const json_t *json)
 {
+    struct normaliser_list *list = to;
     const char *type;
     tutti_status status = field_type(json, "normalizer", &type);
     if (status != TUTTI_OK) return status;
@@ -308,16 +309,7 @@ static tutti_status read_step(struct normaliser_list *list, const json_t *json)
 
 tutti_status normalise_read(struct normaliser_list *list, const json_t *json)
 {
-    const char *type = json_string_value(json_object_get(json, "type"));
-    if (!json) return TUTTI_OK;
-    if (!type || strcmp(type, "Sequence")) return read_step(list, json);
-    const json_t *all = json_object_get(json, "normalizers");
-    if (!json_is_array(all)) return fail(TUTTI_FORMAT, "\"normalizers\" of the tokenizer must be a list");
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const tutti_status status = normalise_read(list, json_array_get(all, i));
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    return field_sequence(json, "normalizers", read_step, list);
 }
 
 void normalise_free(struct normaliser_list *list)

@@ -336,8 +336,9 @@ static const struct undoer_kind kinds[] = {
     { "Strip", read_strip, NULL, strip },
 };
 
-static tutti_status read_step(struct undo_list *list, const json_t *json)
+static tutti_status read_step(void *to, const json_t *json)
 {
+    struct undo_list *list = to;
     const char *type;
     tutti_status status = field_type(json, "decoder", &type);
     if (status != TUTTI_OK) return status;
@@ -354,17 +355,8 @@ static tutti_status read_step(struct undo_list *list, const json_t *json)
 
 tutti_status undo_read(struct undo_list *list, const json_t *json)
 {
-    const char *type = json_string_value(json_object_get(json, "type"));
-    if (!json) return TUTTI_OK;
-    list->given = true;
-    if (!type || strcmp(type, "Sequence")) return read_step(list, json);
-    const json_t *all = json_object_get(json, "decoders");
-    if (!json_is_array(all)) return fail(TUTTI_FORMAT, "\"decoders\" of the tokenizer must be a list");
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        const tutti_status status = undo_read(list, json_array_get(all, i));
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    list->given |= json != NULL;
+    return field_sequence(json, "decoders", read_step, list);
 }
 
 void undo_free(struct undo_list *list)
