@@ -19,7 +19,7 @@ struct attention_attributes {
     int stream;        /* as dropout's */
 };
 ATTRIBUTES(attention)
-/* Of a query, key or value. */
+/* Read the shape of a query, key or value. */
 static inline int64_t attention_heads(const struct value *x, bool joined)
 {
     return value_size(x, joined ? 1 : 2);

@@ -8,8 +8,8 @@
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Building a network asks nothing of its runtime. */
