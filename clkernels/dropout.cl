@@ -11,25 +11,13 @@
 #include "arguments/dropout.h"
 #include "random.h"
 #include "step.h"
-
-/* The key and the counter of block number b (words 0 and 1). A step's upper word is almost always 0. */
-#define KEY_LOW (constants->seed_low)
-#define KEY_HIGH (constants->seed_high ^ constants->step_high)
-
 #if VECTORS
 #include "vector.h"
-#if V == 16
-#define HALF ulong8
-#define HALF_NUMBERS (HALF)(0, 2, 4, 6, 8, 10, 12, 14)
-#elif V == 8
-#define HALF ulong4
-#define HALF_NUMBERS (HALF)(0, 2, 4, 6)
-#else
-#define HALF ulong2
-#define HALF_NUMBERS (HALF)(0, 2)
 #endif
-PHILOX_HALF(philox, HALF)
+#define DROPOUT_VECTORS VECTORS
+#include "dropout.h"
 
+#if VECTORS
 TASK void dropout_vectors(DROPOUT_ARGUMENTS(PARAMETER) TASK_ARGUMENTS(PARAMETER))
 {
     const ulong begin = (ulong)constants->first_sample * elements_of_sample;

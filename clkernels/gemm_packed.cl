@@ -137,7 +137,7 @@ INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, in
         = MASKED(LOCAL_LOAD(j, edge + i * NR), c[i][j]);
 }
 
-/* sums = the sums of the k numbers in each column of SUM_VECTORS vectors, the first of which begin at `from`. */
+/* sums = the sums of the k numbers in each column of `vectors` vectors, at most SUM_VECTORS, the first of which begin at `from`. */
 #define SUM_VECTORS 4   /* whole cache lines next to each other, since each row of A is in another page */
 INLINE void sum_vectors(global const float *from, int lda, int k, int vectors, global float *sums)
 {

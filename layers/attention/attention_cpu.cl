@@ -17,6 +17,8 @@
 #include "vector.h"
 #include "exponential.h"
 #include "random.h"
+#define DROPOUT_VECTORS DROP
+#include "dropout.h"
 #include "transpose.h"
 #include "attention_layout.h"
 
@@ -158,18 +160,6 @@ INLINE int seen_keys(global const float *bias, long ld, int rows, int count, loc
 }
 
 #if DROP
-#if V == 16
-#define HALF ulong8
-#define HALF_NUMBERS (HALF)(0, 2, 4, 6, 8, 10, 12, 14)
-#elif V == 8
-#define HALF ulong4
-#define HALF_NUMBERS (HALF)(0, 2, 4, 6)
-#else
-#define HALF ulong2
-#define HALF_NUMBERS (HALF)(0, 2)
-#endif
-PHILOX_HALF(philox, HALF)
-
 /* factors[i] = what the probability at `position` / 64 * 64 + i is multiplied by: 0 or drop_scale (dropout.cl). */
 OUTLINE void drop_factors(global const step_constants *constants, uint stream, uint threshold, float drop_scale,
     ulong position, int count, local float *factors)

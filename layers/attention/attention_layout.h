@@ -7,8 +7,6 @@
 /* The first element of a head of a sample. */
 #define HEAD_OF(x, joined, heads, length, width) \
     ((x) + (sample * heads + ((joined) ? 0 : head)) * (long)(length) * (width) + ((joined) ? head * (long)(width) : 0))
-#define KEY_LOW (constants->seed_low)
-#define KEY_HIGH (constants->seed_high ^ constants->step_high)
 /* The position of a query's first key in the whole batch, for its random numbers. */
 #define FIRST_POSITION(query)                                     \
     ((ulong)constants->first_sample * (ulong)elements_of_sample + \

@@ -8,6 +8,7 @@
 #include "step.h"
 #include "arguments/attention.h"
 #include "random.h"
+#include "dropout.h"
 #include "attention_layout.h"
 
 PHILOX(philox, uint)
