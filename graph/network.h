@@ -9,7 +9,7 @@
 /* In floats: 1 KiB, no smaller than the sub-buffer alignment of any known device. */
 #define PARAMETER_ALIGNMENT 256
 
-enum { NETWORK_MAX_INPUTS = 15 };
+enum { NETWORK_MAX_INPUTS = 255 };
 
 /* STATISTIC: updated as p = (1 - momentum) p + momentum g where g, in the gradient arena, is the batch's statistic
  * weighted by its part of the whole batch. If several nodes use it, each one updates it, in their order. FROZEN: has

@@ -283,7 +283,7 @@ typedef enum tutti_initialiser {
 } tutti_initialiser;
 
 /* Adds an input of float32 samples. The shape has one to seven sizes of at least 1, or TUTTI_SEQUENCE. A network has at
- * most 15 inputs, which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first
+ * most 255 inputs, which are fed by their names (tutti_feed): a name belongs to one input. NULL: "input" for the first
  * one, else "input_1" and so on. Errors: TUTTI_SHAPE; TUTTI_INVALID for a sixteenth input or a name that is taken. */
 TUTTI_API tutti_tensor tutti_input(tutti_network *network, const char *name, tutti_shape shape_of_a_sample);
 /* Adds an input of samples of any type: `sizes` has `rank` sizes, 0 to 7; with rank 0 a sample is one number, as
@@ -492,7 +492,7 @@ typedef struct tutti_training {
     const tutti_tensor *losses;
     const float *loss_weights;
     int loss_count;
-    /* Tensors that can be fetched besides `output`, at most 15. */
+    /* Tensors that can be fetched besides `output`, at most 255. */
     const tutti_tensor *outputs;
     int output_count;
     bool fetch_in_training;                 /* allows tutti_train_fetch(): every step then keeps the outputs */
@@ -515,7 +515,7 @@ typedef struct tutti_training {
     bool centered; /* RMSprop: divides by the deviation of the gradient. Refused with other optimizers */
     /* Adam and AdamW: the largest v of all steps in place of v (Reddi et al. 2018). Refused with other optimizers */
     bool amsgrad;
-    /* Inputs of float32 whose gradients tutti_backward() computes (tutti_steps.h); at most 16 with all outputs. Every
+    /* Inputs of float32 whose gradients tutti_backward() computes (tutti_steps.h); at most 256 with all outputs. Every
      * step then computes them. */
     const tutti_tensor *gradient_inputs;
     int gradient_input_count;

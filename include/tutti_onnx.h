@@ -83,7 +83,7 @@ typedef struct tutti_onnx_batch_axis {
     int64_t outer, inner;
 } tutti_onnx_batch_axis;
 
-#define TUTTI_ONNX_PORTS 16
+#define TUTTI_ONNX_PORTS 256
 /* What tutti_import_onnx() makes. Inputs and outputs are in the file's order, with its names: tutti_network_tensor()
  * and tutti_network_output() tell them. */
 typedef struct tutti_onnx {
@@ -100,7 +100,7 @@ typedef struct tutti_onnx {
  *
  * Shapes: the first axis of every input and output of the file is the batch, which Tutti does not write. A file for one
  * number of samples works with any. Inputs keep their names and their types: float32 (also for those of other widths),
- * int32, int64, uint8 or bool. At most 15 inputs and 16 outputs are possible.
+ * int32, int64, uint8 or bool. At most 255 inputs and 256 outputs are possible.
  *
  * Parameters keep the names and shapes of the file's initialisers, with the file's values as their initial ones.
  * Parameters that PyTorch's exporters merged, copied or transposed get their names and shapes of the state dict back,

@@ -354,7 +354,7 @@ static tutti_status add_input(struct import *import, const Onnx__ValueInfoProto 
     value->batch.batched = true;
     value->batch.axis = import_batch_axis(import, input->name);
     if (value->tensor.id < 0) return tutti_network_status(import->network);
-    add_port(import->made, value->tensor, dtype, value->batch.axis); /* a network has at most 15 */
+    add_port(import->made, value->tensor, dtype, value->batch.axis); /* a network has at most TUTTI_ONNX_PORTS - 1 */
     return TUTTI_OK;
 }
 

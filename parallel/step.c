@@ -247,7 +247,7 @@ static tutti_status forward_with_parameters(tutti_trainer *trainer, enum plan_mo
         input->feeds = arrays_from(&trainer->feeds.arrays, feeds, done_samples);
         if (outputs) input->outputs = arrays_from(&trainer->outputs, outputs, done_samples);
         input->gives_outputs = outputs != NULL;
-        input->keeps = mode == PLAN_INFER && samples == input->samples ? trainer->last.outputs.wanted : 0;
+        input->keeps = mode == PLAN_INFER && samples == input->samples ? trainer->last.outputs.wanted : NULL;
         input->constants = random_constants(trainer);
         input->constants.gradient_weight = (float)(1.0 / (double)input->samples);
         input->global_offset = done_samples;

@@ -21,7 +21,7 @@ struct open_views {
 /* Outputs that tutti_infer_keep() keeps. */
 struct kept_outputs {
     bool valid;               /* nothing was computed since */
-    unsigned wanted;          /* which ones, as bits */
+    bool wanted[ARRAYS_MAX];  /* which ones */
     struct arrays arrays;     /* where they are on the host, unless `plan` has them; the trainer's memory */
     size_t bytes[ARRAYS_MAX]; /* of that memory */
     int64_t samples;

@@ -290,8 +290,7 @@ tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
 {
     tutti_status status = TUTTI_OK;
     const cl_mem own = plan_buffer(plan, plan->feeds[feed]);
-    const unsigned bit = 1u << feed;
-    if (!buffer && !(plan->memory.redirected & bit)) return TUTTI_OK;
+    if (!buffer && !plan->memory.redirected[feed]) return TUTTI_OK;
     for (size_t i = 0; i < plan->launches.count; i++)
         if (plan->launches.launches[i].call)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
@@ -299,7 +298,7 @@ tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
     for (int i = 0; i < plan->options.objective.output_count; i++)
         if (plan_buffer(plan, plan->outputs[i]) == own)
             FAIL(TUTTI_UNSUPPORTED, "output %d is the input's own memory, as after a reshape", i);
-    plan->memory.redirected |= bit;
+    plan->memory.redirected[feed] = true;
     for (size_t i = 0; i < plan->launches.count; i++) {
         struct launch *launch = &plan->launches.launches[i];
         for (int k = 0; k < launch->count; k++) {
@@ -308,7 +307,7 @@ tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
             TRY(launch_redirect(launch, k, buffer));
         }
     }
-    if (!buffer) plan->memory.redirected &= ~bit;
+    if (!buffer) plan->memory.redirected[feed] = false;
 done:
     return status;
 }

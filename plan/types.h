@@ -14,7 +14,7 @@
  * loss reads. INFER: all outputs. */
 enum plan_mode { PLAN_TRAIN, PLAN_EVALUATE, PLAN_SCORE, PLAN_INFER };
 
-enum { PLAN_MAX_FEEDS = NETWORK_MAX_INPUTS + 1 /* targets */, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 16 };
+enum { PLAN_MAX_FEEDS = NETWORK_MAX_INPUTS + 1 /* targets */, PLAN_MAX_LOSSES = 8, PLAN_MAX_OUTPUTS = 256 };
 
 /* The results that a network is run for: values of its graph. */
 struct objective {
@@ -86,7 +86,7 @@ struct plan_memory {
     cl_mem *prepared; /* per node; NULL where it has none */
     size_t prepared_count;
     cl_mem workspace;
-    unsigned redirected; /* feeds, as bits, that launches may read from another buffer than their own */
+    bool redirected[PLAN_MAX_FEEDS]; /* launches may read the feed from another buffer than its own */
 };
 
 /* The designs of implementations, one for all nodes with equal problems: plan/design.c. */

@@ -26,7 +26,7 @@ struct step_input {
     enum plan_mode mode;
     struct arrays feeds, outputs;    /* of the rank's batch */
     bool gives_outputs;              /* some are wanted */
-    unsigned keeps;                  /* outputs, as bits, that may stay in the plan's buffers, which the host can map */
+    const bool *keeps;               /* for each output: it may stay in the plan's buffer, which the host can map */
     bool journaled;                  /* the feeds are the journal's copies, which stay, not the caller's memory */
     int64_t samples;                 /* of the rank's batch */
     int64_t global_offset;           /* of the rank's batch, in the global batch */

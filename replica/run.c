@@ -173,7 +173,7 @@ static tutti_status read_output(void *user, const struct command *output)
     const size_t i = output->number;
     TRY(carried_keep(run->replica, (int)i, plan_buffer(run->plan, run->plan->outputs[i]), run->micro_batch.samples));
     if (!run->work->input.outputs.at[i]) return TUTTI_OK;
-    if (keeps_outputs(run) && (run->work->input.keeps >> i & 1)) return TUTTI_OK;
+    if (keeps_outputs(run) && run->work->input.keeps[i]) return TUTTI_OK;
     CL_TRY(clEnqueueReadBuffer(device->queue, plan_buffer(run->plan, run->plan->outputs[i]), CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),

@@ -35,7 +35,7 @@ static tutti_status keep(
         if (!kept->arrays.at[number]) return TUTTI_NO_MEMORY;
         kept->bytes[number] = bytes;
     }
-    kept->wanted |= 1u << number;
+    kept->wanted[number] = true;
     return TUTTI_OK;
 }
 

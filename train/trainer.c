@@ -26,6 +26,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------------------------------------- compile ---- */
 
@@ -489,14 +490,14 @@ static tutti_status infer(tutti_trainer *trainer, const tutti_feed *feeds, int f
     if (status == TUTTI_OK) status = feeds_read(&trainer->feeds, feeds, feed_count, false, samples, &arrays, &borrowed);
     if (status != TUTTI_OK) return status;
     trainer->last.outputs.valid = false;
-    trainer->last.outputs.wanted = 0;
+    memset(trainer->last.outputs.wanted, 0, sizeof trainer->last.outputs.wanted);
     status = fetches_begin(&fetched, &trainer->objective, &trainer->outputs, fetches, fetch_count,
         (struct bound_sizes) { samples, arrays.length }, kept);
     if (status == TUTTI_OK) status = trainer_forward(trainer, PLAN_INFER, &arrays, samples, &totals, &fetched.arrays);
     if (status == TUTTI_OK)
         views_keep_outputs(trainer, samples, arrays.length);
     else
-        trainer->last.outputs.wanted = 0;
+        memset(trainer->last.outputs.wanted, 0, sizeof trainer->last.outputs.wanted);
     return fetches_end(&fetched, status, &trainer->objective, &trainer->outputs, fetches, fetch_count, samples);
 }
 

@@ -100,7 +100,8 @@ tutti_status tutti_view_state(tutti_trainer *trainer, const char *name, const ch
 void views_keep_outputs(tutti_trainer *trainer, int64_t samples, int64_t length)
 {
     struct kept_outputs *kept = &trainer->last.outputs;
-    kept->valid = kept->wanted != 0;
+    kept->valid = false;
+    for (int i = 0; i < ARRAYS_MAX; i++) kept->valid |= kept->wanted[i];
     kept->arrays.length = length;
     kept->samples = samples;
     kept->plan = trainer->options.exchange ? NULL : trainer->works[0].result.kept;
@@ -132,7 +133,7 @@ static tutti_status find_output(const tutti_trainer *trainer, tutti_tensor outpu
     const struct kept_outputs *kept = &trainer->last.outputs;
     const struct objective *objective = &trainer->objective;
     for (*number = 0; *number < objective->output_count; ++*number)
-        if (objective->outputs[*number] == output.id && (kept->wanted >> *number & 1)) break;
+        if (objective->outputs[*number] == output.id && kept->wanted[*number]) break;
     if (*number == objective->output_count)
         return fail(TUTTI_INVALID, "tensor %d is not an output that the last tutti_infer_keep() kept", output.id);
     const bool overwritten = kept->plan && trainer->replicas[0].plans.last != kept->plan;
