@@ -131,6 +131,10 @@ struct implementation {
     void (*emit_prepare)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
     /* Whether the first output may lie where this input lies (elementwise). NULL: never. */
     bool (*in_place)(const struct problem *problem, int input);
+    /* Whether the first output, written over the first input, is the same if that is done again: elements are replaced,
+     * none is read. State that a device carries (tutti_carry) is overwritten only then, as a call that fails is
+     * repeated. NULL: it is not. */
+    bool (*repeatable)(const struct problem *problem);
     /* Appends the launches. Allocates nothing on the device. */
     void (*emit)(const struct problem *problem, const struct operands *operands, struct launch_list *list);
 };

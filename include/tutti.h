@@ -428,7 +428,9 @@ typedef enum tutti_precision {
 
 /* State that stays on the device between calls of tutti_infer(), such as caches of keys and values or the states of
  * recurrent layers (tutti_sequences.h). The `output` of a call is the `input` of the next call, for each sample; the
- * first call reads zeros. */
+ * first call reads zeros. An output that "scatter_elements" or "scatter_nd" makes of its input is written over that
+ * input, unless another layer reads the input later: a new row of a cache costs a row. A call that fails may have
+ * written such rows. */
 typedef struct tutti_carry {
     tutti_tensor output; /* one of the trainer's outputs */
     tutti_tensor input;  /* of float32, with the output's shape, which has no TUTTI_SEQUENCE */

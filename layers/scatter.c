@@ -229,11 +229,22 @@ static size_t workspace_of_gather_gradient(const struct problem *problem)
     return errors_of(&s);
 }
 
+static bool in_place(const struct problem *problem, int input)
+{
+    return input == SCATTER_DATA && problem->inputs[SCATTER_DATA]->batched == problem->outputs[0]->batched;
+}
+
+static bool replaces(const struct problem *problem)
+{
+    return indexed_attributes(problem->node)->reduction == SCATTER_NONE;
+}
+
 static void emit(const struct problem *problem, const struct operands *operands, struct launch_list *list)
 {
     const struct scatter s =
         scatter_of(problem, operands, problem->inputs[SCATTER_DATA], SCATTER_INDICES, SCATTER_UPDATES);
-    emit_begin(&s, problem->inputs[SCATTER_DATA], operands->inputs[SCATTER_DATA], list);
+    if (s.errors || operands->inputs[SCATTER_DATA] != s.of_made)
+        emit_begin(&s, problem->inputs[SCATTER_DATA], operands->inputs[SCATTER_DATA], list);
     emit_updates(&s, FORWARD, list);
 }
 
@@ -260,7 +271,9 @@ static void emit_scatter_gradient(
     emit_updates(&s, BACKWARD, list);
 }
 
-static const struct implementation columns = { .name = "columns", .workspace = workspace, .emit = emit };
+static const struct implementation columns = {
+    .name = "columns", .workspace = workspace, .in_place = in_place, .repeatable = replaces, .emit = emit
+};
 static const struct implementation gather_columns = {
     .name = "columns", .workspace = workspace_of_gather_gradient, .emit = emit_gather_gradient
 };

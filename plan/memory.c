@@ -94,6 +94,23 @@ static bool dies(struct allocation *a, int value, int n)
     return root->role == ROLE_TEMPORARY && root->gradient_of < 0 && a->last[root_of(a, value)] == n;
 }
 
+/* Whether node n makes of its first input `in` what that is in the next inference, no node after it reads the input,
+ * and the node may run again after a failure. */
+static bool becomes(struct allocation *a, const struct problem *problem, int n, int in)
+{
+    const struct plan *plan = a->plan;
+    const struct objective *objective = &plan->options.objective;
+    const struct node *node = problem->node;
+    const struct implementation *implementation = node->operation->implementations[node->implementation];
+    const int out = node->outputs[0];
+    if (plan->options.mode != PLAN_INFER || in != node->inputs[0] || a->last[root_of(a, in)] != n) return false;
+    if (!implementation->repeatable || !implementation->repeatable(problem)) return false;
+    for (int i = 0; i < objective->output_count; i++)
+        if (objective->carried[i] > 0 && plan->outputs[i] == out && plan->feeds[objective->carried[i] - 1] == in)
+            return true;
+    return false;
+}
+
 static bool same_form(const struct plan *plan, int a, int b)
 {
     const struct value *x = graph_at(&plan->graph, a), *y = graph_at(&plan->graph, b);
@@ -117,7 +134,8 @@ static bool may_overwrite(struct allocation *a, const struct problem *problem, i
     const struct node *node = problem->node;
     const struct implementation *implementation = node->operation->implementations[node->implementation];
     const int in = node->inputs[input], add = node_added(node);
-    if (in == NO_VALUE || !dies(a, in, n) || !same_form(a->plan, in, node->outputs[0])) return false;
+    if (in == NO_VALUE || !same_form(a->plan, in, node->outputs[0])) return false;
+    if (!dies(a, in, n) && !becomes(a, problem, n, in)) return false;
     if (add != NO_VALUE && root_of(a, add) == root_of(a, in)) return false;
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i] != NO_VALUE && root_of(a, node->inputs[i]) == root_of(a, in) &&

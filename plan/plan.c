@@ -296,7 +296,7 @@ tutti_status plan_redirect_feed(struct plan *plan, int feed, cl_mem buffer)
             FAIL(TUTTI_UNSUPPORTED, "'%s' takes its input from the plan's memory only",
                 plan->launches.launches[i].kernel_name);
     for (int i = 0; i < plan->options.objective.output_count; i++)
-        if (plan_buffer(plan, plan->outputs[i]) == own)
+        if (plan_buffer(plan, plan->outputs[i]) == own && plan->options.objective.carried[i] != feed + 1)
             FAIL(TUTTI_UNSUPPORTED, "output %d is the input's own memory, as after a reshape", i);
     plan->memory.redirected[feed] = true;
     for (size_t i = 0; i < plan->launches.count; i++) {

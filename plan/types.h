@@ -21,6 +21,9 @@ struct objective {
     /* Outputs of inference; of training, too, where `keeps_outputs`. At least one. */
     int outputs[PLAN_MAX_OUTPUTS], output_count;
     bool keeps_outputs;
+    /* For each output, 1 + the number of the feed that it is in the next inference (tutti_carry): it may lie in the
+     * memory of that feed. 0: none. */
+    int carried[PLAN_MAX_OUTPUTS];
     /* Inputs whose gradients are outputs of training, after the others. */
     int gradient_inputs[PLAN_MAX_OUTPUTS], gradient_input_count;
     /* Metrics of loss nodes. Their sum with these weights is trained; a loss of weight 0 is only reported. */

@@ -17,7 +17,6 @@ static tutti_status make(struct replica *replica, int item, int64_t samples)
     buffer_free(&carried->now[item]);
     buffer_free(&carried->next[item]);
     TRY(buffer_new(replica->device, bytes, &carried->now[item])); /* zeros */
-    TRY(buffer_new(replica->device, bytes, &carried->next[item]));
 done:
     return status;
 }
@@ -35,10 +34,14 @@ tutti_status carried_keep(struct replica *replica, int output, cl_mem from, int6
 {
     tutti_status status = TUTTI_OK;
     const struct carry_list *list = replica->setup->carries;
+    struct carried *carried = &replica->carried;
     for (int i = 0; i < list->count; i++) {
+        const size_t bytes = (size_t)samples * list->items[i].bytes;
         if (list->items[i].output != output) continue;
-        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, from, replica->carried.next[i], 0, 0,
-                   (size_t)samples * list->items[i].bytes, 0, NULL, NULL),
+        carried->in_place[i] = from == carried->now[i];
+        if (carried->in_place[i]) continue;
+        if (!carried->next[i]) TRY(buffer_new(replica->device, bytes, &carried->next[i]));
+        CL_TRY(clEnqueueCopyBuffer(replica->device->queue, from, carried->next[i], 0, 0, bytes, 0, NULL, NULL),
             "keeping an output on '%s'", replica->device->can.name);
     }
 done:
@@ -50,6 +53,7 @@ void carried_advance(struct replica *replica, int64_t samples)
     struct carried *carried = &replica->carried;
     for (int i = 0; i < replica->setup->carries->count; i++) {
         const cl_mem now = carried->now[i];
+        if (carried->in_place[i]) continue;
         carried->now[i] = carried->next[i];
         carried->next[i] = now;
     }

@@ -17,9 +17,10 @@ struct carry_list {
 
 /* The state of one device. Its jobs change it, and between jobs the trainer's thread. */
 struct carried {
-    int64_t samples;             /* that it is of; 0: it has not begun, and begins as zeros */
-    cl_mem now[PLAN_MAX_FEEDS];  /* of each pair: what inputs read */
-    cl_mem next[PLAN_MAX_FEEDS]; /* where outputs are copied to, until the inference has succeeded */
+    int64_t samples;               /* that it is of; 0: it has not begun, and begins as zeros */
+    cl_mem now[PLAN_MAX_FEEDS];    /* of each pair: what inputs read */
+    cl_mem next[PLAN_MAX_FEEDS];   /* where outputs are copied to, until the inference has succeeded; NULL: not yet */
+    bool in_place[PLAN_MAX_FEEDS]; /* the last inference has written the output over the input */
 };
 
 /* A job that reads or writes the state, by the library's memory: a device that hangs must not access the caller's. */

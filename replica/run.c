@@ -164,6 +164,16 @@ static bool keeps_outputs(const struct run *run)
         replica->device->can.unified && !worker_has_thread(&replica->worker);
 }
 
+/* The buffer that has an output: the state on the device, where the plan has written the output over it. */
+static cl_mem buffer_of_output(const struct run *run, size_t output)
+{
+    const struct plan *plan = run->plan;
+    const int feed = plan->options.objective.carried[output] - 1;
+    const cl_mem buffer = plan_buffer(plan, plan->outputs[output]);
+    const bool over = feed >= 0 && run->borrowed[feed] && buffer == plan_buffer(plan, plan->feeds[feed]);
+    return over ? run->borrowed[feed] : buffer;
+}
+
 static tutti_status read_output(void *user, const struct command *output)
 {
     tutti_status status = TUTTI_OK;
@@ -171,10 +181,11 @@ static tutti_status read_output(void *user, const struct command *output)
     const struct device *device = run->replica->device;
     const struct array_list *list = run->setup->outputs;
     const size_t i = output->number;
-    TRY(carried_keep(run->replica, (int)i, plan_buffer(run->plan, run->plan->outputs[i]), run->micro_batch.samples));
+    const cl_mem buffer = buffer_of_output(run, i);
+    TRY(carried_keep(run->replica, (int)i, buffer, run->micro_batch.samples));
     if (!run->work->input.outputs.at[i]) return TUTTI_OK;
     if (keeps_outputs(run) && run->work->input.keeps[i]) return TUTTI_OK;
-    CL_TRY(clEnqueueReadBuffer(device->queue, plan_buffer(run->plan, run->plan->outputs[i]), CL_FALSE, 0,
+    CL_TRY(clEnqueueReadBuffer(device->queue, buffer, CL_FALSE, 0,
                (size_t)run->micro_batch.samples * arrays_sample_bytes(list, (int)i, run->outputs.length),
                arrays_from(list, &run->outputs, run->micro_batch.offset).at[i], 0, NULL, NULL),
         "reading outputs from '%s'", device->can.name);

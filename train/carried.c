@@ -62,6 +62,7 @@ static tutti_status add(tutti_trainer *trainer, const tutti_carry *carry, int nu
     if (carried_find(list, feed) >= 0)
         FAIL(TUTTI_INVALID, "carries[%d] is to an input to which another output is carried", number);
     TRY(check_pair(trainer, carry, number));
+    trainer->objective.carried[output] = feed + 1;
     list->items[list->count].output = output;
     list->items[list->count].feed = feed;
     list->items[list->count++].bytes = arrays_sample_bytes(&trainer->outputs, output, 1);

@@ -206,6 +206,57 @@ START_TEST(states_are_read_and_written)
 }
 END_TEST
 
+/* A cache whose rows are replaced at a position: in place, unless `reads` makes another layer read it as it was. */
+static void open_cache(struct model *model, tutti_runtime *runtime, bool reads, const tutti_training *training)
+{
+    *model = (struct model) { .network = tutti_network_new(runtime) };
+    tutti_network *network = model->network;
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(1, WIDTH));
+    const tutti_tensor at = tutti_input_typed(network, "at", TUTTI_DTYPE_I32, (int64_t[]) { 1, 1 }, 2);
+    const tutti_tensor cache = input(model, 0, "cache", TUTTI_SHAPE(LENGTH, WIDTH));
+    const tutti_tensor inputs[] = { cache, at, x };
+    const tutti_tensor written = tutti_op(network, "scatter_nd", inputs, 3, NULL);
+    tutti_training options = *training;
+    options.loss = TUTTI_LOSS_NONE;
+    options.outputs = &written;
+    options.output_count = 1;
+    options.carries = &(tutti_carry) { written, cache };
+    options.carry_count = 1;
+    model->output = reads ? tutti_add(network, written, cache) : tutti_op(network, "scale", &written, 1, "factor=2");
+    model->outputs[0] = written;
+    model->trainer = tutti_compile(network, model->output, &options);
+    ck_assert_msg(model->trainer, "%s", tutti_message(NULL));
+}
+
+START_TEST(rows_of_a_cache_are_replaced)
+{
+    const int way = _i / 2;
+    const bool reads = _i % 2;
+    struct model model;
+    float found[TEXTS * LENGTH * WIDTH], cache[TEXTS * LENGTH * WIDTH], wanted[TEXTS * LENGTH * WIDTH] = { 0 };
+    make_texts();
+    open_cache(&model, session_runtime(ways[way].devices, ways[way].apart), reads, &ways[way].training);
+    for (int t = 0; t < LENGTH; t++) {
+        const int32_t at[TEXTS] = { t, t, t };
+        const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, symbols(t) }, { "at", TUTTI_DTYPE_I32, at } };
+        const tutti_fetch fetches[] = { { model.output, TUTTI_DTYPE_F32, found },
+            { model.outputs[0], TUTTI_DTYPE_F32, cache } };
+        ASSERT_OK(tutti_infer(model.trainer, feeds, 2, TEXTS, fetches, 2));
+        for (int i = 0; i < TEXTS * LENGTH * WIDTH; i++) {
+            const bool now = i / WIDTH % LENGTH == t;
+            const float before = wanted[i];
+            if (now) wanted[i] = texts[i];
+            ck_assert_float_eq(cache[i], wanted[i]);
+            ck_assert_float_eq(found[i], reads ? wanted[i] + before : 2 * wanted[i]);
+        }
+    }
+    ASSERT_OK(tutti_get_carried(model.trainer, model.inputs[0], found, TEXTS));
+    ck_assert_mem_eq(found, wanted, sizeof(wanted));
+    if (way == 0) ck_assert_int_eq(model.trainer->replicas[0].carried.in_place[0], !reads);
+    close_model(&model);
+}
+END_TEST
+
 static tutti_status break_down(struct device *device, void *state, cl_event *event)
 {
     (void)state, (void)event;
@@ -333,6 +384,7 @@ Suite *suite_carried(void)
     TCase *cases = cases_new(suite, "carried", NULL, NULL);
     tcase_add_loop_test(cases, steps_are_the_whole, 0, 2 * WAYS_TO_CARRY);
     add_cases(cases, states_are_read_and_written, WAYS_TO_CARRY);
+    add_cases(cases, rows_of_a_cache_are_replaced, 2 * WAYS_TO_CARRY);
     add_cases(cases, devices_fail_with_the_state, 2);
     add_cases(cases, all_inputs_are_carried, WAYS_TO_CARRY);
     tcase_add_test(cases, wrong_states_are_refused);
