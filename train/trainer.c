@@ -2,6 +2,7 @@
  * inference, whose work parallel/step.c does. */
 #include "base/memory.h"
 #include "base/options.h"
+#include "graph/twin.h"
 #include "parallel/division.h"
 #include "parallel/exchange.h"
 #include "parallel/faults.h"
@@ -234,9 +235,9 @@ static tutti_status open_store(tutti_trainer *trainer, const tutti_training *tra
         return trainer->store ? TUTTI_OK : TUTTI_NO_MEMORY;
     }
     trainer->store = parameters_share(other->store);
-    if (other->network != trainer->network)
-        return fail(
-            TUTTI_INVALID, "tutti_training.parameters_of is a trainer of another network: pass one of this one");
+    if (other->network != trainer->network && !network_are_twins(other->network, trainer->network))
+        return fail(TUTTI_INVALID,
+            "tutti_training.parameters_of is a trainer of a network with other parameters: pass one of this network");
     if (training->hosts)
         return fail(TUTTI_INVALID,
             "a trainer with tutti_training.parameters_of reads the parameters on this host alone: leave out `hosts`");
