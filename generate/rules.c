@@ -162,6 +162,10 @@ static int matmul(struct walk *walk, const struct node *node, int output)
     const bool sums =
         of_a.count == 2 && of_a.row == m && of_a.column == k_of_a && of_b.count == 1 && of_b.row == k_of_b;
     if (!each && !along && !scores && !sums) return walk_refuse(walk, node, across_tokens);
+    bool causal = true;
+    const tutti_status status = sums ? causal_check(&walk->causal, node->inputs[0], &causal) : TUTTI_OK;
+    if (status != TUTTI_OK) return walk_fail(walk, status);
+    if (!causal) return walk_refuse(walk, node, "lets tokens see later tokens");
     const int inputs[] = { walk_local(walk, node->inputs[0]),
         scores || sums ? walk_whole(walk, node->inputs[1]) : walk_local(walk, node->inputs[1]) };
     return append(walk, node, inputs, output);

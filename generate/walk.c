@@ -22,7 +22,7 @@ struct token_axes token_axes(const struct value *value)
     return axes;
 }
 
-static int failed(struct walk *walk, tutti_status status)
+int walk_fail(struct walk *walk, tutti_status status)
 {
     if (walk->status == TUTTI_OK) walk->status = status;
     return NO_VALUE;
@@ -32,7 +32,7 @@ int walk_refuse(struct walk *walk, const struct node *node, const char *why)
 {
     const tutti_network *from = walk->from;
     const char *layer = node->layer >= 0 ? from->layers[node->layer].name : "a layer";
-    return failed(walk,
+    return walk_fail(walk,
         fail(TUTTI_UNSUPPORTED, "a generator computes a text token by token, but '%s' (%s) %s", layer,
             node->operation->name, why));
 }
@@ -55,7 +55,7 @@ int walk_append(struct walk *walk, const struct operation *operation, const void
     for (size_t n = graph->node_count; n-- > 0;)
         if (same_node(&graph->nodes[n], &wanted)) return graph->nodes[n].outputs[0];
     const int made = graph_append(graph, operation, attributes, inputs, count, layer);
-    return made == NO_VALUE ? failed(walk, graph->status) : made;
+    return made == NO_VALUE ? walk_fail(walk, graph->status) : made;
 }
 
 void walk_bind(const struct walk *walk, struct node *node, int keep)
@@ -75,7 +75,7 @@ int walk_state(struct walk *walk, tutti_shape shape)
     char name[32];
     snprintf(name, sizeof name, "state_%d", walk->made->network->input_count);
     const tutti_tensor input = tutti_input(walk->made->network, name, shape);
-    return input.id < 0 ? failed(walk, tutti_network_status(walk->made->network)) : input.id;
+    return input.id < 0 ? walk_fail(walk, tutti_network_status(walk->made->network)) : input.id;
 }
 
 void walk_carry(struct walk *walk, int output, int input)
@@ -85,7 +85,7 @@ void walk_carry(struct walk *walk, int output, int input)
     const tutti_status status =
         memory_grow((void **)&made->carries, &made->carry_capacity, made->carry_count + 1, sizeof *made->carries);
     if (status != TUTTI_OK)
-        (void)failed(walk, status);
+        (void)walk_fail(walk, status);
     else
         made->carries[made->carry_count++] = (tutti_carry) { { output }, { input } };
 }
@@ -127,7 +127,7 @@ static int make_whole(struct walk *walk, int value)
     const struct value *of = walk_value(walk, value);
     int inputs[GRAPH_MAX_INPUTS];
     if (of->parameter >= 0) return walk->parameters[of->parameter];
-    if (of->producer < 0) return failed(walk, fail(TUTTI_UNSUPPORTED, "a generator takes one input, the tokens"));
+    if (of->producer < 0) return walk_fail(walk, fail(TUTTI_UNSUPPORTED, "a generator takes one input, the tokens"));
     struct node node = walk->from->graph.nodes[of->producer];
     if (walk->depends[value]) {
         if (of->rows > 1 || token_axes(of).count != 1)
@@ -148,7 +148,8 @@ static int reshaped(struct walk *walk, int x, tutti_shape shape, int layer)
     struct reshape_attributes attributes = { .shape = shape };
     if (!value || shape_equal(value->shape, shape)) return x;
     const tutti_status status = reshape_resolve(value, &attributes);
-    return status == TUTTI_OK ? walk_append(walk, &operation_reshape, &attributes, &x, 1, layer) : failed(walk, status);
+    return status == TUTTI_OK ? walk_append(walk, &operation_reshape, &attributes, &x, 1, layer)
+                              : walk_fail(walk, status);
 }
 
 int walk_align(struct walk *walk, int made, const struct value *from, int rank)
@@ -198,7 +199,7 @@ static int make_local(struct walk *walk, int value)
         /* Elementwise work on masks stays what it is: patterns find attention by it. */
         if (!walk->wide[value] || !(elementwise || reduces)) return rows_of_positions(walk, value);
     }
-    if (!node) return failed(walk, fail(TUTTI_UNSUPPORTED, "a generator takes one input, the tokens"));
+    if (!node) return walk_fail(walk, fail(TUTTI_UNSUPPORTED, "a generator takes one input, the tokens"));
     for (int i = 0; i < node->output_count; i++)
         if (node->outputs[i] == value) return walk_node(walk, node, i);
     return NO_VALUE;

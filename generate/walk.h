@@ -8,6 +8,7 @@
 #ifndef GENERATE_WALK_H
 #define GENERATE_WALK_H
 
+#include "generate/causal.h"
 #include "generate/decode.h"
 
 enum form { LOCAL, WHOLE, FORMS };
@@ -21,7 +22,8 @@ struct walk {
     bool *depends;     /* for each value of `from`: on ids or other inputs */
     bool *wide;        /* for each: it has two axes of tokens, or a value that it is made of has */
     int *forms[FORMS]; /* for each value of `from`, the value of the network that is made; UNKNOWN */
-    int *parameters;   /* for each parameter: its value; constants that are equal are one */
+    struct causal causal;
+    int *parameters; /* for each parameter: its value; constants that are equal are one */
     tutti_status status;
 };
 enum { UNKNOWN = -2 };
@@ -32,6 +34,8 @@ struct token_axes {
 };
 struct token_axes token_axes(const struct value *value);
 
+/* Keeps the first failure. Returns NO_VALUE. */
+int walk_fail(struct walk *walk, tutti_status status);
 /* Return the form of a value, or NO_VALUE after a failure, which walk->status keeps. */
 int walk_local(struct walk *walk, int value);
 int walk_whole(struct walk *walk, int value);
