@@ -19,7 +19,7 @@ LINE = re.compile(r"^\| `(\w+)/` \| (.+) \|$", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 # The column of each folder; the lowest one is as wide as the picture.
 COLUMNS = {"train": 0, "parallel": 0, "replica": 0, "plan": 0, "layers": 0, "graph": 0, "runtime": 0, "base": 0, "formats": 1,
-           "data": 1, "text": 1, "bench": 1, "clkernels": 1, "tools": 2, "models": 2, "onnx": 1, "examples": 3}
+           "data": 1, "text": 1, "bench": 1, "clkernels": 1, "tools": 2, "models": 2, "onnx": 1, "generate": 1, "examples": 3}
 # A folder without includes lies next to this one.
 SAME_ROW = {"clkernels": "base"}
 # Rows higher than a folder's includes ask for, where their place is another folder's.
@@ -46,7 +46,7 @@ LEGEND = ("Folders and their includes", (
     "include. Arrows that follow from others are left out:",
     "plan/ also includes graph/, for example.",
     "Blue: linked into libtutti.so. Programs see tutti.h."))
-LIBRARY = ("train", "parallel", "replica", "plan", "layers", "graph", "runtime", "formats", "data", "text", "base", "clkernels", "onnx")
+LIBRARY = ("train", "parallel", "replica", "plan", "layers", "graph", "runtime", "formats", "data", "text", "base", "clkernels", "onnx", "generate")
 
 
 def read(path):

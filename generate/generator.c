@@ -41,18 +41,16 @@ static tutti_status compile(tutti_generator *generator, const tutti_generator_op
     tutti_tensor *outputs = memory_new(decoding->carry_count + 1, sizeof *outputs);
     if (!outputs) return TUTTI_NO_MEMORY;
     for (size_t i = 0; i < decoding->carry_count; i++) outputs[i] = decoding->carries[i].output;
-    generator->trainer = tutti_compile(decoding->network, decoding->logits,
-        &(tutti_training) { .loss = TUTTI_LOSS_NONE,
-            .batch = generator->most_texts,
-            .sequence = generator->capacity < pieces[0] ? generator->capacity : pieces[0],
-            .outputs = outputs,
-            .output_count = (int)decoding->carry_count,
-            .carries = decoding->carries,
-            .carry_count = (int)decoding->carry_count,
-            .parameters_of = options->parameters_of,
-            .precision = options->precision,
-            .building = options->building,
-            .building_user = options->building_user });
+    const tutti_training none = { 0 };
+    tutti_training training = options->training ? *options->training : none;
+    training.loss = TUTTI_LOSS_NONE;
+    training.losses = NULL;
+    training.batch = generator->most_texts;
+    training.sequence = generator->capacity < pieces[0] ? generator->capacity : pieces[0];
+    training.outputs = outputs;
+    training.carries = decoding->carries;
+    training.output_count = training.carry_count = (int)decoding->carry_count;
+    generator->trainer = tutti_compile(decoding->network, decoding->logits, &training);
     free(outputs);
     return generator->trainer ? TUTTI_OK : tutti_last_status();
 }

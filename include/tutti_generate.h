@@ -17,13 +17,11 @@ typedef struct tutti_generator_options {
     size_t size;    /* sizeof(tutti_generator_options), or 0 */
     int64_t length; /* tokens of the longest text, with its beginning. Caches have room for them. 0: 1024 */
     int64_t texts;  /* that are continued together, at most; 0: 1 */
-    /* Another trainer of the network: its newest parameters are used, also while it trains. NULL: the generator has
-     * parameters of its own, which tutti_load_weights() and the like load into tutti_generator_trainer(). */
-    tutti_trainer *parameters_of;
-    tutti_precision precision;
-    /* As in tutti_training. */
-    void (*building)(void *user, int built, int total);
-    void *building_user;
+    /* Precision, shares and the rest of what tutti_compile() gets; loss, batch, sequence, outputs and carries are the
+     * generator's. parameters_of: a trainer of the network, whose newest parameters are used, also while it trains.
+     * Without it, the generator has parameters of its own, which tutti_load_weights() and the like load into
+     * tutti_generator_trainer(). May be NULL. */
+    const tutti_training *training;
 } tutti_generator_options;
 
 /* Makes a generator of any network whose `logits` [TUTTI_SEQUENCE, vocabulary] are those of each next token, and whose

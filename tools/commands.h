@@ -21,6 +21,7 @@ int command_tune(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_op(int argc, char **argv);
 int command_tokenize(int argc, char **argv);
+int command_generate(int argc, char **argv);
 /* tutti completion SHELL: prints what completes words of these commands in bash, zsh or fish. */
 int command_completion(const struct command *commands, int count, int argc, char **argv);
 

@@ -19,6 +19,7 @@ static const struct command commands[] = {
     { "report", "compares trainings by their reports", command_report },
     { "show", "prints a network's layers, its memory, and the kernels of each device", command_show },
     { "op", "lists and explains the operations of tutti_op()", command_op },
+    { "generate", "continues a text by a language model", command_generate },
     { "tokenize", "shows the tokens of texts, or learns a tokenizer from a text", command_tokenize },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

@@ -11,7 +11,7 @@ import termios
 
 import harness
 
-COMMANDS = ("devices", "inspect", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op", "tokenize")
+COMMANDS = ("devices", "inspect", "train", "eval", "infer", "export", "bench", "tune", "report", "show", "op", "generate", "tokenize")
 
 
 class Help(harness.CommandTest):

@@ -190,7 +190,8 @@ START_TEST(pieces_are_the_whole)
     open_whole(&whole, networks[_i].build, false);
     infer_whole(&whole);
     tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
-        &(tutti_generator_options) { .length = LENGTH, .texts = TEXTS, .parameters_of = whole.trainer });
+        &(tutti_generator_options) {
+            .length = LENGTH, .texts = TEXTS, .training = &(tutti_training) { .parameters_of = whole.trainer } });
     check_generator(generator);
     tutti_generator_free(generator);
     close_whole(&whole);
@@ -206,7 +207,8 @@ START_TEST(parameters_are_the_newest)
     make_ids();
     open_whole(&whole, gpt, true);
     tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
-        &(tutti_generator_options) { .length = LENGTH, .texts = TEXTS, .parameters_of = whole.trainer });
+        &(tutti_generator_options) {
+            .length = LENGTH, .texts = TEXTS, .training = &(tutti_training) { .parameters_of = whole.trainer } });
     infer_whole(&whole);
     check_generator(generator);
     for (int i = 0; i < 3 * WIDTH * 2; i++) up[i] = (float)(i % 7) / 7;
@@ -283,7 +285,8 @@ START_TEST(texts_are_generated)
     make_ids();
     open_whole(&whole, gpt, false);
     tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
-        &(tutti_generator_options) { .length = LENGTH, .parameters_of = whole.trainer });
+        &(tutti_generator_options) {
+            .length = LENGTH, .training = &(tutti_training) { .parameters_of = whole.trainer } });
     tutti_generation generation = { .prompt = ids, .prompt_count = 11 };
     ASSERT_OK(tutti_generate(generator, &generation, made, &count));
     ck_assert_int_eq(count, LENGTH - 11 + 1);
@@ -362,8 +365,8 @@ START_TEST(other_networks_are_refused)
 {
     struct whole whole;
     open_whole(&whole, refused[_i].build, false);
-    tutti_generator *generator = tutti_generator_new(
-        whole.network, whole.ids, whole.logits, &(tutti_generator_options) { .parameters_of = whole.trainer });
+    tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
+        &(tutti_generator_options) { .training = &(tutti_training) { .parameters_of = whole.trainer } });
     ck_assert_ptr_null(generator);
     fails_with(tutti_last_status(), TUTTI_UNSUPPORTED, refused[_i].message);
     close_whole(&whole);
@@ -382,7 +385,8 @@ START_TEST(wrong_calls_are_refused)
     ck_assert_ptr_null(tutti_generator_new(whole.network, whole.ids, whole.ids, NULL));
     fails_with(tutti_last_status(), TUTTI_SHAPE, "vocabulary");
     tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
-        &(tutti_generator_options) { .length = 4, .texts = 2, .parameters_of = whole.trainer });
+        &(tutti_generator_options) {
+            .length = 4, .texts = 2, .training = &(tutti_training) { .parameters_of = whole.trainer } });
     ck_assert_ptr_nonnull(generator);
     fails_with(tutti_generator_feed(NULL, ids, 1, 1, NULL), TUTTI_INVALID, "NULL");
     fails_with(tutti_generator_feed(generator, NULL, 1, 1, NULL), TUTTI_INVALID, "no tokens");
