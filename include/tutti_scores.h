@@ -15,13 +15,17 @@ typedef struct tutti_scores_options {
     size_t size;     /* sizeof(tutti_scores_options), or 0 */
     int64_t classes; /* outputs [classes], targets int32; 0: outputs and targets are floats */
     /* Number of labels of a sample, such as one for each pixel: outputs [classes][labels], targets [labels]. Without
-     * classes: how many numbers an output has. 0: 1 */
+     * classes: how many numbers an output has. 0: 1. For a class of each position of sequences, an output
+     * [TUTTI_SEQUENCE, classes]: the largest length; batches of tutti_evaluate_scores() may be shorter */
     int64_t labels;
     int top;   /* k of top-k; 0: 5, or the number of classes if that is smaller */
     int worst; /* samples with the largest losses that are kept, at most 65536; 0: 16 */
     /* Without classes: the factor from each output to the units of the reported errors, [labels], as
      * tutti_data_info.target_std; copied. NULL: 1 */
     const float *units;
+    /* Names of the classes, [classes]. If all are O or tags of spans, such as B-PER and I-PER (also with E and S, or L
+     * and U), the labels of a sample are those of its words, and spans are counted. Copied. NULL: none are */
+    const char *const *tags;
 } tutti_scores_options;
 
 typedef struct tutti_scores_summary {
@@ -36,6 +40,9 @@ typedef struct tutti_scores_summary {
     /* For numbers: coefficient of determination (mean over the numbers of an output), mean absolute error, root of
      * the mean squared error; the errors times tutti_scores_options.units. */
     double r2, mae, rmse;
+    /* For tags of spans, over all types, as conlleval and seqeval have them: a predicted span is right if its first and
+     * last words and its type are those of a span of the targets. */
+    double span_precision, span_recall, span_f1;
 } tutti_scores_summary; /* members that do not apply are NaN */
 
 typedef struct tutti_class_scores {

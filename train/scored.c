@@ -73,7 +73,8 @@ static tutti_status check_classes(
     if (c->axis != 1 && !last)
         return fail(TUTTI_INVALID, "scores need the classes at the first or the last axis of the output, not at %d",
             c->axis - 1);
-    scored->layout = c->axis == 1 ? (struct score_layout) { scores->labels, 1 } : (struct score_layout) { 1, classes };
+    scored->layout = c->axis == 1 ? (struct score_layout) { scores->labels, 1, scores->labels }
+                                  : (struct score_layout) { 1, classes, scores->labels };
     return TUTTI_OK;
 }
 
@@ -86,12 +87,20 @@ static tutti_status check(struct scored *scored, const struct comparison *c, int
     if (c->loss->of_classes || scored->scores->classes)
         return fail(TUTTI_INVALID, "the loss is of %s, and the scores are for %s: set tutti_scores_options.classes",
             c->loss->of_classes ? "classes" : "numbers", scored->scores->classes ? "classes" : "numbers");
+    scored->layout.count = scored->scores->labels;
     if (size != scored->scores->labels)
         return fail(TUTTI_INVALID,
             "the scores are for %" PRId64 " numbers of a sample, but the output has %" PRId64
             ": set tutti_scores_options.labels",
             scored->scores->labels, size);
     return TUTTI_OK;
+}
+
+/* Whether a sample of the output is [TUTTI_SEQUENCE, classes], and each position has a label. */
+static bool has_class_of_each_position(const struct tutti_trainer *trainer, const struct comparison *c)
+{
+    const struct value *x = graph_at(&trainer->network->graph, trainer->objective.outputs[0]);
+    return c->loss->takes_classes && trainer->outputs.sequences[0] == 1 && x->shape.rank == 3 && c->axis == 2;
 }
 
 tutti_status scored_open(
@@ -106,7 +115,8 @@ tutti_status scored_open(
     TRY(feeds_length(&trainer->feeds, &length));
     TRY(find(trainer, &c));
     TRY(check(scored, &c, length));
-    if (source->batch_length && trainer->outputs.sequences[0] > 0)
+    scored->of_positions = source->batch_length && trainer->outputs.sequences[0] > 0;
+    if (scored->of_positions && !has_class_of_each_position(trainer, &c))
         FAIL(TUTTI_INVALID,
             "scores need as many numbers of each sample, but the output has those of each position: set no "
             "tutti_source.batch_length");
@@ -128,7 +138,7 @@ done:
 /* Takes the likeliest class of each label, the first of equal ones; none if all probabilities are 0. */
 static void take_likeliest(const struct scored *scored, const float *from, int64_t samples)
 {
-    const int64_t classes = scored->scores->classes, labels = scored->scores->labels;
+    const int64_t classes = scored->scores->classes, labels = scored->layout.count;
     for (int64_t i = 0; i < samples * labels; i++) {
         const float *p = from + i / labels * labels * classes + i % labels * scored->layout.labels;
         int32_t best = 0;
@@ -144,14 +154,14 @@ static void take_likeliest(const struct scored *scored, const float *from, int64
 static void take_labels(const struct scored *scored, const int32_t *from, int64_t samples)
 {
     const int32_t ignored = scored->trainer->feeds.feeds[scored->target].ignored;
-    for (int64_t i = 0; i < samples * scored->scores->labels; i++)
-        scored->labels[i] = from[i] == ignored ? -1 : from[i];
+    for (int64_t i = 0; i < samples * scored->layout.count; i++) scored->labels[i] = from[i] == ignored ? -1 : from[i];
 }
 
 tutti_status scored_forward(struct scored *scored, const struct batch *batch, struct metric_totals *totals)
 {
     const struct arrays *outputs = scored->scores ? &scored->outputs : NULL;
     scored->outputs.length = batch->feeds.length;
+    if (scored->of_positions) scored->layout.count = batch->feeds.length;
     const tutti_status status = trainer_forward(
         scored->trainer, outputs ? PLAN_SCORE : PLAN_EVALUATE, &batch->feeds, batch->samples, totals, outputs);
     if (status != TUTTI_OK || !outputs) return status;

@@ -14,6 +14,7 @@ struct scored {
     struct score_layout layout;
     int target;            /* the feed with the targets */
     bool soft;             /* the targets are probabilities */
+    bool of_positions;     /* samples have as many labels as the sequences of their batch have positions */
     struct arrays outputs; /* of a batch: the first output */
     int32_t *labels;       /* of a batch; NULL: the targets are used as they are */
 };

@@ -28,7 +28,7 @@ static tutti_status check(const tutti_scores_options *options)
     return TUTTI_OK;
 }
 
-static tutti_status allocate(tutti_scores *scores, const float *units)
+static tutti_status allocate(tutti_scores *scores, const float *units, const char *const *tags)
 {
     const int64_t classes = scores->classes;
     const bool matrix = classes > 0 && classes <= SCORES_MATRIX_CLASSES;
@@ -42,6 +42,7 @@ static tutti_status allocate(tutti_scores *scores, const float *units)
         if (!scores->moments || !scores->units) return TUTTI_NO_MEMORY;
         for (int64_t i = 0; i < scores->labels; i++) scores->units[i] = units ? (double)units[i] : 1;
     }
+    if (tags && spans_new(tags, classes, &scores->spans) != TUTTI_OK) return TUTTI_NO_MEMORY;
     scores->of_classes = scores->counts + SCORES_TOTALS;
     scores->confusion = matrix ? scores->of_classes + CLASS_COUNTS * classes : NULL;
     return TUTTI_OK;
@@ -57,7 +58,7 @@ tutti_scores *tutti_scores_new(const tutti_scores_options *given)
     scores->labels = options.labels ? options.labels : 1;
     scores->top = options.top ? options.top : options.classes < DEFAULT_TOP ? (int)options.classes : DEFAULT_TOP;
     scores->worst = options.worst ? options.worst : DEFAULT_WORST;
-    if (allocate(scores, options.units) == TUTTI_OK) return scores;
+    if (allocate(scores, options.units, options.tags) == TUTTI_OK) return scores;
     tutti_scores_free(scores);
     return NULL;
 }
@@ -68,6 +69,7 @@ void tutti_scores_free(tutti_scores *scores)
     free(scores->counts);
     free(scores->moments);
     free(scores->units);
+    free(scores->spans);
     free(scores->mistakes);
     free(scores);
 }
@@ -151,10 +153,16 @@ static void add_classes(
     double sum = 0, most = -INFINITY;
     int64_t live = 0;
     bool wrong = false;
-    for (int64_t i = 0; i < scores->labels; i++) {
+    const struct span_tag *spans = scores->spans;
+    struct span_state state = { .same = false };
+    int64_t *counts = scores->counts;
+    const struct span_counts found = { counts + SCORES_SPANS, counts + SCORES_SPANS_PREDICTED,
+        counts + SCORES_SPANS_RIGHT };
+    for (int64_t i = 0; i < layout.count; i++) {
         if (targets[i] < 0) continue;
         const struct guess guess = guess_of(outputs + i * layout.labels, scores->classes, layout.classes, targets[i]);
         count_label(scores, targets[i], &guess);
+        if (spans) spans_step(&state, &spans[targets[i]], &spans[guess.predicted], &found);
         live++;
         sum += guess.loss;
         if (guess.predicted == targets[i] || (wrong && guess.loss <= most)) continue;
@@ -165,6 +173,7 @@ static void add_classes(
         worst.probability = guess.probability;
     }
     if (live == 0) return;
+    if (spans) spans_step(&state, NULL, NULL, &found);
     scores->counts[SCORES_SAMPLES]++;
     scores->sums.loss += sum;
     worst.loss = sum / (double)live;
@@ -198,21 +207,21 @@ static void add_numbers(tutti_scores *scores, const float *outputs, const float 
     if (squared != 0) scores_keep(scores, &mistake);
 }
 
-static tutti_status check_labels(const tutti_scores *scores, const int32_t *targets, int64_t samples)
+static tutti_status check_labels(const tutti_scores *scores, int64_t labels, const int32_t *targets, int64_t samples)
 {
-    for (int64_t i = 0; i < samples * scores->labels; i++)
+    for (int64_t i = 0; i < samples * labels; i++)
         if (targets[i] >= scores->classes)
             return fail(TUTTI_INVALID, "sample %" PRId64 " has the class %d, but there are only %" PRId64 " classes",
-                i / scores->labels, targets[i], scores->classes);
+                i / labels, targets[i], scores->classes);
     return TUTTI_OK;
 }
 
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
     const int64_t *indices, int64_t samples)
 {
-    const int64_t labels = scores->labels, before = scores->counts[SCORES_SEEN];
+    const int64_t labels = layout.count, before = scores->counts[SCORES_SEEN];
     if (scores->classes) {
-        const tutti_status status = check_labels(scores, targets, samples);
+        const tutti_status status = check_labels(scores, labels, targets, samples);
         if (status != TUTTI_OK) return status;
     }
     for (int64_t i = 0; i < samples; i++) {
@@ -233,7 +242,8 @@ tutti_status tutti_scores_add(
     if (!scores || !outputs || !targets)
         return fail(TUTTI_INVALID, "the scores, the outputs or the targets are NULL: pass all of them");
     if (samples < 0) return fail(TUTTI_INVALID, "samples is %" PRId64 ": it cannot be negative", samples);
-    return scores_take(scores, outputs, (struct score_layout) { scores->labels, 1 }, targets, indices, samples);
+    return scores_take(
+        scores, outputs, (struct score_layout) { scores->labels, 1, scores->labels }, targets, indices, samples);
 }
 
 void moments_join(struct moments *to, const struct moments *more)
@@ -293,6 +303,11 @@ static void summarise_classes(const tutti_scores *scores, tutti_scores_summary *
     summary->recall = recall / (double)present;
     summary->f1 = f1 / (double)present;
     summary->iou = iou / (double)present;
+    if (!scores->spans) return;
+    const int64_t *counts = scores->counts, right = counts[SCORES_SPANS_RIGHT];
+    summary->span_precision = share(right, counts[SCORES_SPANS_PREDICTED]);
+    summary->span_recall = share(right, counts[SCORES_SPANS]);
+    summary->span_f1 = share(2 * right, counts[SCORES_SPANS] + counts[SCORES_SPANS_PREDICTED]);
 }
 
 /* R2 of one number of a sample; if all targets are equal, it is 1 or 0, as in scikit-learn. */
@@ -326,7 +341,7 @@ tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_sum
         .size = sizeof(all), .samples = scores->counts[SCORES_SAMPLES], .labels = scores->counts[SCORES_LABELS]
     };
     all.loss = all.accuracy = all.top_accuracy = all.precision = all.recall = all.f1 = all.iou = NAN;
-    all.r2 = all.mae = all.rmse = NAN;
+    all.r2 = all.mae = all.rmse = all.span_precision = all.span_recall = all.span_f1 = NAN;
     if (scores->classes)
         summarise_classes(scores, &all);
     else

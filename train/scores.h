@@ -2,11 +2,22 @@
 #ifndef TRAIN_SCORES_H
 #define TRAIN_SCORES_H
 
+#include "train/spans.h"
 #include "tutti_scores.h"
 
 /* Order of the exact counts: these, then for each class its labels, its predictions and the correct ones of these,
  * then the confusion matrix, if there is one. */
-enum { SCORES_SEEN, SCORES_SAMPLES, SCORES_LABELS, SCORES_RIGHT, SCORES_TOP_RIGHT, SCORES_TOTALS };
+enum {
+    SCORES_SEEN,
+    SCORES_SAMPLES,
+    SCORES_LABELS,
+    SCORES_RIGHT,
+    SCORES_TOP_RIGHT,
+    SCORES_SPANS,
+    SCORES_SPANS_PREDICTED,
+    SCORES_SPANS_RIGHT,
+    SCORES_TOTALS
+};
 enum { CLASS_SUPPORT, CLASS_PREDICTED, CLASS_RIGHT, CLASS_COUNTS };
 /* Most classes of a confusion matrix: that of 4,096 classes has 128 MiB. */
 enum { SCORES_MATRIX_CLASSES = 4096 };
@@ -28,13 +39,15 @@ struct tutti_scores {
     struct score_sums sums;
     struct moments *moments; /* [labels] of numbers, else NULL */
     double *units;           /* [labels] of numbers, else NULL */
+    struct span_tag *spans;  /* [classes] if these are tags of spans, else NULL */
     tutti_mistake *mistakes; /* [worst], the worst one first */
     int mistake_count;
 };
 
-/* Strides in the outputs of a sample: elements from one class to the next, and from one label to the next. */
+/* Strides in the outputs of a sample: elements from one class to the next, and from one label to the next. `count`: how
+ * many labels a sample of the batch has, at most as many as the scores are for. */
 struct score_layout {
-    int64_t classes, labels;
+    int64_t classes, labels, count;
 };
 /* Does what tutti_scores_add() does, for outputs with this layout. */
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,

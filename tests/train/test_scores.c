@@ -115,7 +115,8 @@ START_TEST(labels_of_masks)
                  *last = scores_of(options);
     add(plain, logits, labels, 2 * EACH);
     add(first, turned, labels, 2);
-    ck_assert_int_eq(scores_take(last, logits, (struct score_layout) { 1, SCORE_CLASSES }, labels, NULL, 2), TUTTI_OK);
+    ck_assert_int_eq(
+        scores_take(last, logits, (struct score_layout) { 1, SCORE_CLASSES, EACH }, labels, NULL, 2), TUTTI_OK);
     tutti_scores_summary a = { .size = sizeof(a) }, b = a, c = a;
     ck_assert_int_eq(tutti_scores_summarise(plain, &a), TUTTI_OK);
     ck_assert_int_eq(tutti_scores_summarise(first, &b), TUTTI_OK);
@@ -246,6 +247,83 @@ START_TEST(ties)
 }
 END_TEST
 
+/* A span: its type, its first and its last word. */
+struct span {
+    char type;
+    int first, last;
+};
+
+/* Lists the spans of tags one by one, as conlleval divides them. */
+static int list_spans(const char *const *tags, int count, struct span *spans)
+{
+    int found = 0;
+    bool open = false;
+    for (int i = 0; i < count; i++) {
+        const char *tag = tags[i];
+        const bool inside = tag[0] == 'I' || tag[0] == 'E';
+        if (tag[0] == 'O') {
+            open = false;
+            continue;
+        }
+        if (inside && open && spans[found - 1].type == tag[2])
+            spans[found - 1].last = i;
+        else
+            spans[found++] = (struct span) { tag[2], i, i };
+        open = tag[0] == 'B' || tag[0] == 'I';
+    }
+    return found;
+}
+
+START_TEST(spans_of_tags)
+{
+    enum { TAGS = 9, SAMPLES = 400, WORDS = 13 };
+    static const char *const names[TAGS] = { "B-X", "B-Y", "E-X", "I-X", "I-Y", "O", "S-X", "S-Y", "E-Y" };
+    static int32_t targets[SAMPLES * WORDS];
+    static float outputs[SAMPLES * WORDS * TAGS];
+    int64_t all = 0, guessed = 0, right = 0;
+    uint32_t state = 1;
+    for (int i = 0; i < SAMPLES; i++) {
+        const char *tags[2][WORDS];
+        struct span spans[2][WORDS];
+        int counts[2], words = 0;
+        for (int k = 0; k < WORDS; k++) {
+            state = state * 1664525 + 1013904223;
+            const int target = (int)(state >> 16) % TAGS,
+                      guess = (state >> 28) < 11 ? target : (int)(state >> 8) % TAGS;
+            const bool none = (state >> 27) % 8 == 7;
+            targets[i * WORDS + k] = none ? -1 : target;
+            outputs[(i * TAGS + guess) * WORDS + k] = 1;
+            if (none) continue;
+            tags[0][words] = names[target];
+            tags[1][words++] = names[guess];
+        }
+        for (int s = 0; s < 2; s++) counts[s] = list_spans(tags[s], words, spans[s]);
+        all += counts[0];
+        guessed += counts[1];
+        for (int a = 0; a < counts[0]; a++)
+            for (int b = 0; b < counts[1]; b++)
+                right += spans[0][a].type == spans[1][b].type && spans[0][a].first == spans[1][b].first &&
+                    spans[0][a].last == spans[1][b].last;
+    }
+    tutti_scores *scores = scores_of((tutti_scores_options) { .classes = TAGS, .labels = WORDS, .tags = names });
+    add(scores, outputs, targets, SAMPLES / 2);
+    add(scores, outputs + SAMPLES / 2 * WORDS * TAGS, targets + SAMPLES / 2 * WORDS, SAMPLES / 2);
+    tutti_scores_summary sums = { .size = sizeof(sums) };
+    ck_assert_int_eq(tutti_scores_summarise(scores, &sums), TUTTI_OK);
+    ck_assert_int_gt(right, 500);
+    is_near(sums.span_precision, (double)right / (double)guessed, "the precision of spans");
+    is_near(sums.span_recall, (double)right / (double)all, "the recall of spans");
+    is_near(sums.span_f1, 2.0 * (double)right / (double)(all + guessed), "the F1 of spans");
+    tutti_scores_free(scores);
+    /* Parts of speech are no spans. */
+    static const char *const speech[] = { "NOUN", "O", "VERB" };
+    scores = scores_of((tutti_scores_options) { .classes = 3, .tags = speech });
+    ck_assert_int_eq(tutti_scores_summarise(scores, &sums), TUTTI_OK);
+    ck_assert(isnan(sums.span_f1));
+    tutti_scores_free(scores);
+}
+END_TEST
+
 START_TEST(wrong_uses)
 {
     const tutti_scores_options bad[] = { { .classes = -1 }, { .labels = -1 }, { .classes = 3, .top = 4 },
@@ -280,6 +358,7 @@ Suite *suite_scores(void)
     tcase_add_test(cases, moments_are_stable);
     tcase_add_test(cases, labels_below_0);
     tcase_add_test(cases, ties);
+    tcase_add_test(cases, spans_of_tags);
     tcase_add_test(cases, wrong_uses);
     suite_add_tcase(suite, cases);
     return suite;
