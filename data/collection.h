@@ -35,6 +35,11 @@ struct collection {
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
     /* The file that a row is in; NULL: samples are not rows. */
     const char *(*file)(const struct collection *collection, int64_t index);
+    /* Replaces each class of `labels` or of targets with more of them by numbers[class]; NULL: of labels. */
+    void (*renumber)(struct collection *collection, const int32_t *numbers);
+    /* A word of a sample whose words have tags; NULL past the last. *token: its first token, -1: none. NULL: there are
+     * no words. */
+    const char *(*word)(const struct collection *collection, int64_t index, int64_t word, int64_t *token);
     /* Computes statistics of the training part once the parts are drawn, to standardise columns, say. NULL: none.
      * `part` is [samples]. */
     tutti_status (*fit)(struct collection *collection, const signed char *part);

@@ -280,6 +280,13 @@ const char *tutti_data_file(const tutti_data *data, tutti_data_part part, int64_
     return collection->file ? collection->file(collection, data->parts[part].samples[index]) : NULL;
 }
 
+const char *tutti_data_word(const tutti_data *data, tutti_data_part part, int64_t index, int64_t word, int64_t *token)
+{
+    if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return NULL;
+    const struct collection *collection = data->collection;
+    return collection->word ? collection->word(collection, data->parts[part].samples[index], word, token) : NULL;
+}
+
 int tutti_data_label(const tutti_data *data, tutti_data_part part, int64_t index)
 {
     if (!tutti_data_source(data, part) || index < 0 || index >= data->parts[part].count) return -1;

@@ -293,7 +293,8 @@ static tutti_status match_classes(
     int32_t *numbers = memory_new((size_t)info->classes, sizeof *numbers);
     if (!numbers) return TUTTI_NO_MEMORY;
     const tutti_status status = number_classes(description, info, numbers, differences);
-    if (status == TUTTI_OK && info->target_shape.rank > 0) compare_masks(description, numbers, info, differences);
+    if (status == TUTTI_OK && info->target_shape.rank == 2) compare_masks(description, numbers, info, differences);
+    if (status == TUTTI_OK && collection->renumber) collection->renumber(collection, numbers);
     for (int64_t i = 0; status == TUTTI_OK && collection->labels && i < collection->samples; i++)
         if (collection->labels[i] >= 0 && collection->labels[i] < info->classes)
             collection->labels[i] = numbers[collection->labels[i]];

@@ -37,11 +37,12 @@ static bool is_called(const tutti_buffer *buffer, const char *name)
     return buffer->name && !strcmp(buffer->name, name);
 }
 
-/* Bytes of a sample's target in a batch of this length: the next token of each token, or one class or number. */
+/* Bytes of a sample's target in a batch of this length: the next token or the tag of each token, or one class or
+ * number. */
 static size_t target_bytes(const tutti_data_info *info, int64_t length)
 {
-    return info->tokens_are_classes ? (size_t)length * sizeof(int32_t)
-                                    : data_bytes(info->target_dtype, &info->target_shape);
+    return info->tokens_are_classes || info->tags ? (size_t)length * sizeof(int32_t)
+                                                  : data_bytes(info->target_dtype, &info->target_shape);
 }
 
 static tutti_status set_room(const tutti_data_info *info, const tutti_buffer *buffers, int count, struct room *room)

@@ -118,6 +118,9 @@ typedef struct tutti_data_info {
     int64_t vocabulary, length;
     bool pairs, tokens_are_classes;
     const char *tokenizer; /* as JSON, for tutti_tokenizer_parse(); NULL: other data */
+    /* Texts whose words have tags: targets are [TUTTI_SEQUENCE] of int32, the class of a word at its first token, -1 at
+     * all other tokens, at words without a tag and at padding. Losses and scores exclude numbers below 0. */
+    bool tags;
 } tutti_data_info;
 
 /* Opens a folder or file and divides its samples into parts. docs/data.md describes its contents: data of your own,
@@ -150,6 +153,12 @@ TUTTI_API int tutti_data_label(const tutti_data *data, tutti_data_part part, int
 TUTTI_API int64_t tutti_data_row(const tutti_data *data, tutti_data_part part, int64_t index);
 /* Returns the file that this row is in, valid until tutti_data_free(); NULL: the sample is not a row of a table. */
 TUTTI_API const char *tutti_data_file(const tutti_data *data, tutti_data_part part, int64_t index);
+/* Returns a word, from 0 on, of a sample whose words have tags (tutti_data_info.tags), valid until tutti_data_free();
+ * NULL past the last one, and of other data. *token, unless NULL, is the position of its first token in the sample,
+ * where the network's output is that of the word; -1: it has none, because the sample was cut or it has no characters.
+ */
+TUTTI_API const char *tutti_data_word(
+    const tutti_data *data, tutti_data_part part, int64_t index, int64_t word, int64_t *token);
 /* Returns, as one JSON object, what a program must know of the data to use a network that was trained on them: kind,
  * shape, class names, mean and std, those of targets, columns. Save it with the weights: tutti_set_metadata(trainer,
  * "data", text). Free it with free(). NULL: failure. */

@@ -108,8 +108,9 @@ tutti_tensor model_bert(tutti_network *network, tutti_tensor ids, int classes, c
         x = block(network, x, count, names, config);
         tutti_scope_pop(network);
     }
-    if (config->family == FAMILY_BERT && !facts->tokens_are_classes) x = pool(network, x, config);
+    const bool of_tokens = facts->tokens_are_classes || facts->tags;
+    if (config->family == FAMILY_BERT && !of_tokens) x = pool(network, x, config);
     tutti_scope_pop(network);
-    if (!facts->tokens_are_classes) return head(network, x, classes, config);
+    if (!of_tokens) return head(network, x, classes, config);
     return dense(network, text_dropout(network, x, config->dropout.head), "classifier", classes, config);
 }

@@ -226,6 +226,12 @@ bool model_predicts_tokens(const struct model *model)
     return model->config && model->config->family >= FAMILY_GPT;
 }
 
+bool model_gives_tags(const struct model *model)
+{
+    const enum model_family family = model->config ? model->config->family : FAMILY_FASTTEXT;
+    return family != FAMILY_FASTTEXT && family < FAMILY_GPT;
+}
+
 bool model_is_causal(const struct model *model)
 {
     const enum model_family family = model->config ? model->config->family : FAMILY_BERT;

@@ -28,6 +28,7 @@ struct model_facts {
     const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
     bool pairs;                /* samples are pairs of texts: `types` is given */
     bool tokens_are_classes;   /* the network predicts each next token: [TUTTI_SEQUENCE, vocabulary] */
+    bool tags;                 /* it gives each token a class: [TUTTI_SEQUENCE, classes] */
     const struct model_config *config;
 };
 
@@ -58,6 +59,8 @@ struct model {
 
 /* Returns whether it is a language model: without other targets, its classes are the tokens. */
 bool model_predicts_tokens(const struct model *model);
+/* Returns whether it can give each token a class, from the tokens before and after it. */
+bool model_gives_tags(const struct model *model);
 /* Returns whether a state depends on no later token when tokens are the classes. */
 bool model_is_causal(const struct model *model);
 /* Finds a model by its name; NULL where there is none. */

@@ -1,5 +1,5 @@
 /* Recurrent networks for text: embeddings, LSTM or GRU layers, and a class of the whole text from what a pooling keeps
- * of the states; or, in one direction, the next token at each position. */
+ * of the states; or the class of each token; or, in one direction, the next token at each position. */
 #include "models/text.h"
 #include "tutti_sequences.h"
 
@@ -76,6 +76,6 @@ tutti_tensor model_recurrent(tutti_network *network, tutti_tensor ids, int class
     tutti_tensor x = tutti_embedding(network, "embedding", ids, text_vocabulary(facts), config->width);
     x = text_dropout(network, x, config->dropout.hidden);
     x = recurrent_layers(network, x, config, both, count);
-    if (!facts->tokens_are_classes) x = pool(network, x, ids, count, config->pooling);
+    if (!facts->tokens_are_classes && !facts->tags) x = pool(network, x, ids, count, config->pooling);
     return tutti_dense(network, x, classes, &(tutti_dense_options) { .name = "classifier" });
 }

@@ -61,6 +61,7 @@ struct model_facts data_facts(const struct data *data)
     facts.length = data->info.length;
     facts.tokens_are_classes = data->info.tokens_are_classes;
     facts.pairs = data->info.pairs;
+    facts.tags = data->info.tags;
     return facts;
 }
 

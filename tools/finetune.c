@@ -135,6 +135,10 @@ static int read_weights(struct finetune *f, const struct session *session)
 int finetune_loss(struct finetune *f, struct session *session, const struct data *data, const tutti_source *source)
 {
     if (f->loss.label_smoothing == 0 && !f->class_weights && !f->loss.has_ignored) return EXIT_DONE;
+    if (data->info.tags && f->class_weights && !strcmp(f->class_weights, "balanced"))
+        return wrong_use("train",
+            "--class-weights balanced counts samples of classes, but these are tags of words: "
+            "write a number for each class");
     if (data->info.tokens_are_classes && f->class_weights)
         return wrong_use("train", "--class-weights: the classes of a language model are tokens: leave it out");
     if (data->numbers)

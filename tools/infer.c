@@ -58,7 +58,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             "in it or below it, or -: names of files are read from standard input, one a line. All rows of a table\n"
             "are predicted; it needs no column for the target. Files and rows that cannot be read are named, the\n"
             "others predicted, and the exit status is 3. With --output, predictions are not printed, unless by\n"
-            "--json.\n"
+            "--json. A network that gives words tags prints a word, a tab and its tag on each line.\n"
             "--inputs and --outputs take any model: the file has an array [samples, ...] for each input, by its "
             "name; a\n"
             "model that is not a file has \"input\" and \"output\".",
@@ -324,6 +324,10 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     if (s->inputs || s->outputs) return infer_arrays(s, session);
     if (s->classes || s->expect || s->prepare)
         return wrong_use("infer", "--classes, --prepare and --expect can only be used with --inputs");
+    if (s->saved.network.facts.tags && predictions->path)
+        return wrong_use("infer",
+            "--output is a table of samples, but %s gives each word a tag: print them to a file by > FILE",
+            s->saved.model);
     if (s->saved.network.facts.tokens_are_classes)
         return wrong_use("infer",
             "%s is a language model, which predicts next tokens: tutti generate writes texts with it, "

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "formats/json_lines.h"
 #include "tools/likeliest.h"
+#include "tools/tagged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,16 @@ static tutti_status use_classes(
     return prints(w) ? likeliest_print(&likeliest, w->values, w->request->saved->json) : TUTTI_OK;
 }
 
+static tutti_status use_tags(struct work *w, int64_t index, int64_t position, const char *title)
+{
+    const struct tagged tagged = {
+        .data = w->data, .part = w->samples->part, .names = w->predicted.names, .classes = w->session->classes
+    };
+    const float *outputs = w->results + position * w->length * tagged.classes;
+    w->request->done++;
+    return tagged_print(&tagged, index, w->request->before + index, title, outputs, w->request->saved->json);
+}
+
 static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
 {
     char title[SAMPLE_NAME];
@@ -93,6 +104,7 @@ static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
     if (request->predictions.field_of) w->predicted.table = tutti_data_file(opened, w->samples->part, index);
     tutti_status status = tutti_data_name(opened, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
+    if (w->data->info.tags) return use_tags(w, index, position, title);
     if (w->bad[position]) return predictions_add(&request->predictions, &w->predicted, row, title, NULL);
     const int64_t number = request->before + index;
     status =
@@ -114,6 +126,7 @@ static tutti_status set_length(struct work *w, int64_t count)
     for (w->length = LEAST; w->length < longest; w->length *= 2) continue;
     if (w->length > most) w->length = most;
     w->input_bytes = (size_t)w->length * sizeof(int32_t);
+    if (w->data->info.tags) w->target_bytes = w->input_bytes;
     return TUTTI_OK;
 }
 
@@ -226,7 +239,7 @@ tutti_status infer_samples(
     tutti_shape output = { 0 };
     size_t inputs, outputs;
     (void)tutti_shape_of(session->network, session->output, &output);
-    w.outputs = (int64_t)elements_of(&output);
+    w.outputs = data->info.tags ? data->info.length * session->classes : (int64_t)elements_of(&output);
     w.input_bytes = elements_of(&data->info.shape) * (session->pixels ? 1 : sizeof(float));
     w.target_bytes = elements_of(&data->info.target_shape) * sizeof(float);
     if (!size_multiply(batch, w.input_bytes, &inputs) || !size_multiply(batch, (size_t)w.outputs, &outputs))

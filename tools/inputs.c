@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/conll.h"
 #include "formats/csv.h"
 #include "formats/image.h"
 #include "formats/lines.h"
@@ -30,7 +31,7 @@ void inputs_leave_out(struct inputs *inputs)
 
 bool inputs_is_text_table(const char *name)
 {
-    return csv_has_name(name) || lines_has_json_name(name);
+    return csv_has_name(name) || lines_has_json_name(name) || conll_has_name(name);
 }
 
 static bool is_text(const char *name)
@@ -85,7 +86,8 @@ static tutti_status check_kind(const struct inputs *inputs, const char *path)
             TUTTI_MISMATCH, "%s: this is not a table (.csv, .tsv, .csv.gz), but the network was trained on one", path);
     if (inputs->kind == INPUTS_TEXTS && !is_wanted(inputs, path))
         return fail(TUTTI_MISMATCH,
-            "%s: this is not a text (.txt) or a table (.csv, .tsv, .jsonl), but the network was trained on texts",
+            "%s: this is not a text (.txt) or a table (.csv, .tsv, .jsonl, .conll), but the network was trained on "
+            "texts",
             path);
     if (inputs->kind == INPUTS_RECORDINGS && image_has_name(path))
         return fail(TUTTI_MISMATCH, "%s: the network was trained on recordings, but these are images", path);

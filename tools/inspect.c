@@ -123,6 +123,7 @@ static bool fits(const struct inspection *i, const struct model *model)
     enum { SMALL = 32 };
     const bool segments = !strcmp(model->name, "unet");
     if (i->data.info.tokens_are_classes && !model_is_causal(model)) return false;
+    if (i->data.info.tags && !model_gives_tags(model)) return false;
     if (data_masks(&i->data)) return segments;
     if (segments) return false;
     const bool images = i->data.info.shape.rank == 3, texts = is_kind(i, "text");

@@ -407,6 +407,8 @@ static void line_tokens(const json_t *facts, bool all, struct text *text)
         (long long)integer_at(texts, "bytes"), (long long)integer_at(texts, "vocabulary"));
     if (unknown) text_append(text, "; %.3g %% unknown", 100 * json_number_value(unknown));
     if (json_is_true(json_object_get(texts, "pairs"))) text_append(text, "; pairs of texts");
+    if (json_object_get(texts, "words"))
+        text_append(text, "; %lld words, each with a tag at its first token", (long long)integer_at(texts, "words"));
     if (json_is_true(json_object_get(texts, "next_tokens")))
         text_append(text, "; blocks of %lld, targets are the next tokens", (long long)integer_at(texts, "length"));
 }

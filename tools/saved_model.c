@@ -53,13 +53,16 @@ static bool read_text(const json_t *text, struct model_facts *facts)
     facts->length = length;
     facts->tokens_are_classes = json_is_true(json_object_get(text, "tokens_are_classes"));
     facts->pairs = json_is_true(json_object_get(text, "pairs"));
+    facts->tags = json_is_true(json_object_get(text, "tags"));
     return true;
 }
 
 static json_t *text_json(const struct model_facts *facts)
 {
-    return json_pack("{s:I, s:I, s:b, s:b}", "vocabulary", (json_int_t)facts->vocabulary, "length",
+    json_t *text = json_pack("{s:I, s:I, s:b, s:b}", "vocabulary", (json_int_t)facts->vocabulary, "length",
         (json_int_t)facts->length, "tokens_are_classes", facts->tokens_are_classes, "pairs", facts->pairs);
+    if (facts->tags) (void)json_object_set_new(text, "tags", json_true());
+    return text;
 }
 
 static bool read_object(const json_t *object, struct saved_model *saved)

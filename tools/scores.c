@@ -37,6 +37,8 @@ int judge_open(
     judge->part = samples->part;
     judge->classes = options.classes;
     judge->names = numbers ? NULL : data->info.class_names;
+    judge->tags = data->info.tags;
+    if (judge->tags) options.tags = judge->names;
     if (numbers && data->info.target_std) {
         options.units = units = memory_new((size_t)options.labels, sizeof *units);
         if (!units) return work_failed(session->command, TUTTI_NO_MEMORY, status_message());
@@ -47,11 +49,20 @@ int judge_open(
     return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
 }
 
+static tutti_scores_summary summary_of(const struct judge *judge)
+{
+    tutti_scores_summary summary = { .size = sizeof(summary) };
+    (void)tutti_scores_summarise(judge->scores, &summary);
+    return summary;
+}
+
 tutti_status judge_evaluate(
     const struct judge *judge, tutti_trainer *trainer, const tutti_source *source, tutti_metrics *metrics)
 {
-    return judge->scores ? tutti_evaluate_scores(trainer, source, judge->scores, metrics)
-                         : tutti_evaluate_source(trainer, source, metrics);
+    if (!judge->scores) return tutti_evaluate_source(trainer, source, metrics);
+    const tutti_status status = tutti_evaluate_scores(trainer, source, judge->scores, metrics);
+    if (status == TUTTI_OK && judge->tags) metrics->loss = summary_of(judge).loss;
+    return status;
 }
 
 double judge_perplexity(const struct judge *judge, double loss)
@@ -62,13 +73,6 @@ double judge_perplexity(const struct judge *judge, double loss)
 void judge_close(struct judge *judge)
 {
     tutti_scores_free(judge->scores);
-}
-
-static tutti_scores_summary summary_of(const struct judge *judge)
-{
-    tutti_scores_summary summary = { .size = sizeof(summary) };
-    (void)tutti_scores_summarise(judge->scores, &summary);
-    return summary;
 }
 
 static tutti_class_scores class_of(const struct judge *judge, int64_t number)
@@ -98,6 +102,8 @@ void judge_line(FILE *file, const struct judge *judge)
     }
     if (judge->classes > TOP) fprintf(file, "top-%d %.2f %%  ", TOP, 100 * s.top_accuracy);
     fprintf(file, "precision %.4f  recall %.4f  F1 %.4f  IoU %.4f\n", s.precision, s.recall, s.f1, s.iou);
+    if (!isnan(s.span_f1))
+        fprintf(file, "spans: precision %.4f  recall %.4f  F1 %.4f\n", s.span_precision, s.span_recall, s.span_f1);
 }
 
 /* Characters of the longest name, at most NAME_WIDTH. */
@@ -203,6 +209,9 @@ static void summary_json(struct json_line *line, const struct judge *judge)
     else
         json_line_print(line, "accuracy %g top_accuracy %g precision %g recall %g f1 %g iou %g", s.accuracy,
             s.top_accuracy, s.precision, s.recall, s.f1, s.iou);
+    if (!isnan(s.span_f1))
+        json_line_print(
+            line, "span_precision %g span_recall %g span_f1 %g", s.span_precision, s.span_recall, s.span_f1);
 }
 
 static void classes_json(struct json_line *line, const struct judge *judge)

@@ -273,8 +273,9 @@ static int64_t set_labels(struct session *session)
 {
     tutti_shape output = { 0 };
     (void)tutti_shape_of(session->network, session->output, &output);
-    session->labels = session->facts.tokens_are_classes ? session->facts.length : 1;
-    if (session->facts.tokens_are_classes) return output.sizes[output.rank - 1];
+    const bool of_tokens = session->facts.tokens_are_classes || session->facts.tags;
+    session->labels = of_tokens ? session->facts.length : 1;
+    if (of_tokens) return output.sizes[output.rank - 1];
     for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
     return output.sizes[0];
 }
@@ -336,6 +337,9 @@ static int complete_facts(struct session *session, const struct model *model, tu
     if (facts->tokens_are_classes && !model_is_causal(model))
         return wrong_use(
             session->command, "%s sees the whole text: it cannot predict the next token: use gpt or lstm", model->name);
+    if (facts->tags && !model_gives_tags(model))
+        return wrong_use(
+            session->command, "%s gives no class for each word: use lstm, gru or one of BERT's networks", model->name);
     session->training.sequence = facts->length;
     if (most == 0 || facts->length <= most) return EXIT_DONE;
     return wrong_use(session->command,
@@ -426,7 +430,7 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
     tutti_shape output = { 0 };
     char sizes[96];
     (void)tutti_shape_of(session->network, session->output, &output);
-    if (session->facts.tokens_are_classes) return EXIT_DONE;
+    if (session->facts.tokens_are_classes || session->facts.tags) return EXIT_DONE;
     if (masks) return check_masks(session, &output, masks);
     if (output.rank == 1) return EXIT_DONE;
     return wrong_use(session->command,
@@ -441,7 +445,7 @@ void session_add_loss(struct session *session)
     tutti_shape output = { 0 };
     const tutti_loss_options *options = &session->loss_options;
     const bool special = options->label_smoothing != 0 || options->class_weights || options->has_ignored;
-    const bool tokens = session->facts.tokens_are_classes;
+    const bool tokens = session->facts.tokens_are_classes || session->facts.tags;
     if (session->training.loss != TUTTI_CROSS_ENTROPY) return;
     (void)tutti_shape_of(session->network, session->output, &output);
     if (output.rank < 2 && !special && !session->soft) return;

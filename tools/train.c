@@ -476,7 +476,7 @@ static int fit_all(struct training *training, struct settings *s)
 static int64_t count_target_numbers(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
-    if (data->info.tokens_are_classes) return data->info.length;
+    if (data->info.tokens_are_classes || data->info.tags) return data->info.length;
     if (data->numbers || data_mixes(data)) return data_outputs(data);
     return masks ? masks->sizes[0] * masks->sizes[1] : 1;
 }
@@ -498,7 +498,7 @@ static int open_report(struct training *training, const struct settings *s)
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
-            .classes = data->numbers || training->judge.tokens ? 0 : data->classes,
+            .classes = data->numbers || training->judge.tokens || data->info.tags ? 0 : data->classes,
             .class_names = data->info.class_names,
             .train = training->train,
             .test = training->test,

@@ -17,9 +17,10 @@ enum { MOST_LENGTH = 1 << 20 };
 int texts_describe(const struct collection *collection, json_t *object)
 {
     const struct texts *texts = (const struct texts *)collection;
-    const bool by_class = texts->stream || collection->labels != NULL;
+    const bool by_class = texts->stream || texts->targets.tags.on || collection->labels != NULL;
     json_t *text = json_pack("{s:I, s:b, s:b, s:b}", "length", (json_int_t)texts->most, "pairs", texts->pairs,
         "next_tokens", texts->stream, "by_class", by_class);
+    if (texts->targets.tags.on) (void)json_object_set_new(text, "tags", json_true());
     json_t *columns = json_array();
     int failed = 0;
     for (int i = 0; i < 2 && texts->columns[i]; i++)
@@ -48,6 +49,7 @@ static bool restore(struct texts *texts, const json_t *object)
     texts->pairs = json_is_true(json_object_get(text, "pairs"));
     texts->stream = json_is_true(json_object_get(text, "next_tokens"));
     texts->targets.by_class = json_is_true(json_object_get(text, "by_class"));
+    texts->targets.tags.on = json_is_true(json_object_get(text, "tags"));
     if (texts->most < 1 || texts->most > MOST_LENGTH || count > 2 || texts->pairs != (count == 2)) return false;
     for (size_t i = 0; i < count; i++)
         if (!copy_text(json_array_get(columns, i), &texts->columns[i])) return false;
@@ -105,6 +107,8 @@ int texts_inspect(const struct collection *collection, int64_t most, json_t *obj
         failed |= json_object_set_new(text, "unknown",
             json_real(texts->tokens.count ? (double)texts->tokens.unknown_count / (double)texts->tokens.count : 0));
     if (!texts->stream) failed |= json_object_set_new(text, "lengths", list_lengths(texts));
+    if (texts->targets.tags.on)
+        failed |= json_object_set_new(text, "words", json_integer((json_int_t)texts->targets.tags.count));
     if (texts->target) failed |= json_object_set_new(object, "target", inspect_text(texts->target));
     return failed | json_object_set_new(object, "text", text);
 }

@@ -30,6 +30,20 @@ static bool is_empty(const char *bytes, size_t size)
     return true;
 }
 
+/* Each line is a sentence, whose words are to get tags. */
+static tutti_status add_sentences(struct texts *texts, int part, const char *name, const char *text)
+{
+    tutti_status status = TUTTI_OK;
+    while (*text && status == TUTTI_OK) {
+        const size_t bytes = strcspn(text, "\n");
+        char *line = memory_format("%.*s", (int)bytes, text);
+        status = line ? tags_add_text(texts, part, name, line) : TUTTI_NO_MEMORY;
+        free(line);
+        text += bytes + (text[bytes] == '\n');
+    }
+    return status;
+}
+
 /* `class_name` NULL: it has none. */
 static tutti_status add_text(
     struct texts *texts, int part, const char *name, const char *class_name, const char *bytes, size_t size)
@@ -40,6 +54,7 @@ static tutti_status add_text(
         return TUTTI_OK;
     }
     texts->counts.broken += memchr(bytes, '\0', size) || !text_is_utf8(bytes);
+    if (texts->targets.tags.on) return add_sentences(texts, part, name, bytes);
     TRY(texts_add_sample(texts, part, 0, name));
     if (class_name) TRY(texts_set_target(texts, class_name));
     TRY(texts_queue(texts, bytes, size, NULL, 0));

@@ -27,6 +27,8 @@ void texts_name_sample(const struct collection *collection, int64_t index, char 
     const char *path = texts->file_count > 1 ? texts_path(texts, index) : "", *slash = strrchr(path, '/');
     if (texts->stream)
         snprintf(text, size, "block %" PRId64, index + 1);
+    else if (texts->targets.tags.on && !texts->name_at)
+        snprintf(text, size, "%s%ssentence %" PRId64, slash ? slash + 1 : path, *path ? " " : "", texts->rows[index]);
     else if (texts->name_at)
         snprintf(text, size, "%s", names_at(&texts->names, texts->name_at[index]));
     else
@@ -108,11 +110,11 @@ static tutti_status choose(struct texts *texts)
     return TUTTI_OK;
 }
 
-static tutti_status name_classes(struct texts *texts)
+tutti_status texts_name_classes(struct texts *texts, int32_t *labels, size_t count)
 {
     struct collection *collection = &texts->collection;
     struct table_classes *classes = &texts->targets.classes;
-    const tutti_status status = table_rank_classes(classes, collection->labels, (size_t)collection->samples);
+    const tutti_status status = table_rank_classes(classes, labels, count);
     if (status != TUTTI_OK) return status;
     texts->class_names = memory_new(classes->count + 1, sizeof *texts->class_names);
     if (!texts->class_names) return TUTTI_NO_MEMORY;
@@ -143,7 +145,8 @@ tutti_status texts_end_targets(struct texts *texts)
     texts->collection.info.target_dtype = TUTTI_DTYPE_I32;
     if (!texts->described) TRY(choose(texts));
     if (!texts->targets.by_class) return take_numbers(texts);
-    if (texts->targets.classes.count > 0) TRY(name_classes(texts));
+    if (texts->targets.classes.count > 0)
+        TRY(texts_name_classes(texts, texts->collection.labels, (size_t)texts->collection.samples));
 done:
     return status;
 }
@@ -176,6 +179,7 @@ void texts_drop_empty(struct texts *texts)
         collection->parts[kept] = collection->parts[i];
         collection->labels[kept] = collection->labels[i];
         texts->targets.numbers[kept] = texts->targets.numbers[i];
+        if (texts->targets.tags.on) texts->targets.tags.sentences[kept] = texts->targets.tags.sentences[i];
         if (texts->rows) texts->rows[kept] = texts->rows[i];
         if (texts->name_at) texts->name_at[kept] = texts->name_at[i];
         kept++;

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "data/listing.h"
+#include "formats/conll.h"
 #include "formats/csv.h"
 #include "formats/lines.h"
 
@@ -42,7 +43,7 @@ bool text_table_has_name(const char *path)
 bool text_table_has_rows(const struct texts *texts)
 {
     for (int i = 0; i < texts->file_count; i++)
-        if (lines_has_json_name(texts->files[i].path)) return false;
+        if (lines_has_json_name(texts->files[i].path) || conll_has_name(texts->files[i].path)) return false;
     return texts->file_count > 0;
 }
 
@@ -207,6 +208,16 @@ done:
     return status;
 }
 
+static tutti_status leave_out(struct reading *reading, const struct row *row, bool allowed)
+{
+    const char *path = reading->texts->files[reading->file].path;
+    (void)status_context(TUTTI_FORMAT, "%s: row %" PRId64 " (line %" PRId64 ")", path, row->number, row->line);
+    if (!allowed) return TUTTI_FORMAT;
+    if (reading->damaged++ < MOST_TOLD)
+        text_append(&reading->left_out, "%s%s", reading->damaged > 1 ? "; " : "", status_message());
+    return TUTTI_OK;
+}
+
 /* Texts of a JSON object: strings, and numbers and truth values as they are written. The caller frees the copies. */
 static bool read_json(
     const struct texts *texts, bool no_targets, const json_t *object, char *copies[FIELDS], struct row *row)
@@ -226,6 +237,61 @@ static bool read_json(
     return true;
 }
 
+/* Fails where a sentence is not a list of words with as many tags; `wanted`: there must be tags. */
+static bool are_words(const struct texts *texts, const json_t *words, const json_t *tags, bool wanted)
+{
+    size_t i;
+    const json_t *value;
+    if (wanted && json_array_size(tags) != json_array_size(words)) {
+        (void)fail(TUTTI_FORMAT, "'%s' has %zu words, but '%s' has %zu tags", texts->columns[0], json_array_size(words),
+            texts->target, json_array_size(tags));
+        return false;
+    }
+    if (!json_is_array(words)) (void)fail(TUTTI_FORMAT, "the value of '%s' is not a list of words", texts->columns[0]);
+    json_array_foreach(words, i, value)
+    {
+        if (json_is_string(value) && *json_string_value(value)) continue;
+        (void)fail(TUTTI_FORMAT, "word %zu of '%s' is not a text, or empty", i + 1, texts->columns[0]);
+        return false;
+    }
+    json_array_foreach(wanted ? tags : NULL, i, value)
+    {
+        if (json_is_string(value) || json_is_integer(value) || json_is_null(value)) continue;
+        (void)fail(TUTTI_FORMAT, "tag %zu of '%s' is not a text or a whole number", i + 1, texts->target);
+        return false;
+    }
+    return json_is_array(words);
+}
+
+/* A tag as a text; NULL: there is none. Numbers below 0 are none, as in datasets for transformers. */
+static const char *tag_of(const json_t *value, char number[24])
+{
+    if (!json_is_integer(value)) return json_string_value(value);
+    snprintf(number, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    return json_integer_value(value) >= 0 ? number : NULL;
+}
+
+static tutti_status use_words(struct reading *reading, const json_t *object, int64_t line)
+{
+    struct texts *texts = reading->texts;
+    const bool wanted = texts->target && !reading->no_targets;
+    const json_t *words = json_object_get(object, texts->columns[0]);
+    const json_t *tags = wanted ? json_object_get(object, texts->target) : NULL;
+    tutti_status status = TUTTI_OK;
+    char number[24];
+    const struct row row = { .number = line, .line = line };
+    if (texts->pairs) return fail(TUTTI_INVALID, "--text names two columns, but words with tags are in one");
+    if (!json_is_object(object) || !are_words(texts, words, tags, wanted))
+        return leave_out(reading, &row, texts->options->skip_damaged);
+    for (size_t i = 0; i < json_array_size(words) && status == TUTTI_OK; i++) {
+        const char *tag = wanted ? tag_of(json_array_get(tags, i), number) : NULL;
+        texts->counts.no_target += wanted && !tag;
+        status = tags_add_word(texts, json_string_value(json_array_get(words, i)), tag);
+    }
+    if (status != TUTTI_OK) return status;
+    return tags_end_sentence(texts, wanted ? texts->files[reading->file].part : TUTTI_DATA_TEST, line, NULL);
+}
+
 static tutti_status use_json_line(struct reading *reading, const char *line, size_t bytes, int64_t number)
 {
     char *copies[FIELDS] = { NULL };
@@ -234,6 +300,14 @@ static tutti_status use_json_line(struct reading *reading, const char *line, siz
     json_t *object = json_loadb(line, bytes, 0, &error);
     if (!json_is_object(object))
         (void)fail(TUTTI_FORMAT, "this is not a JSON object%s%s", object ? "" : ": ", object ? "" : error.text);
+    struct text_tags *tags = &reading->texts->targets.tags;
+    if (!reading->texts->described && reading->texts->collection.samples == 0)
+        tags->on |= json_is_array(json_object_get(object, reading->texts->columns[0]));
+    if (tags->on) {
+        const tutti_status used = use_words(reading, object, number);
+        json_decref(object);
+        return used;
+    }
     row.damaged = !json_is_object(object) || !read_json(reading->texts, reading->no_targets, object, copies, &row);
     const tutti_status status = reading->use(reading, &row);
     for (int i = 0; i < FIELDS; i++) free(copies[i]);
@@ -267,16 +341,6 @@ static tutti_status walk(struct reading *reading)
 }
 
 /* --------------------------------------------------------------------------------------------------- samples ---- */
-
-static tutti_status leave_out(struct reading *reading, const struct row *row, bool allowed)
-{
-    const char *path = reading->texts->files[reading->file].path;
-    (void)status_context(TUTTI_FORMAT, "%s: row %" PRId64 " (line %" PRId64 ")", path, row->number, row->line);
-    if (!allowed) return TUTTI_FORMAT;
-    if (reading->damaged++ < MOST_TOLD)
-        text_append(&reading->left_out, "%s%s", reading->damaged > 1 ? "; " : "", status_message());
-    return TUTTI_OK;
-}
 
 /* Checks what a row needs to be a sample; the message says what it lacks. *allowed: it may be left out. */
 static bool is_usable(struct reading *reading, const struct row *row, bool wants_target, bool *allowed)
@@ -331,7 +395,8 @@ static tutti_status find_targets(struct reading *reading)
 {
     const struct texts *texts = reading->texts;
     tutti_status status = TUTTI_OK;
-    reading->no_targets = texts->described && texts->options->ignore_targets;
+    reading->no_targets = texts->described &&
+        (texts->options->ignore_targets || (texts->targets.tags.on && texts->options->without_targets));
     if (reading->no_targets || !texts->described || !texts->options->without_targets) return TUTTI_OK;
     reading->use = look_at_target;
     for (reading->file = 0; reading->file < texts->file_count && status == TUTTI_OK; reading->file++)
@@ -345,6 +410,10 @@ tutti_status text_table_read(struct texts *texts)
 {
     struct reading reading = { .texts = texts };
     tutti_status status = TUTTI_OK;
+    if (texts->targets.tags.on && text_table_has_rows(texts))
+        FAIL(TUTTI_MISMATCH,
+            "%s: the network gives words tags: name a file of words (.conll, .conllu, .jsonl) or texts",
+            texts->files[0].path);
     TRY(find_targets(&reading));
     reading.use = use_row;
     for (reading.file = 0; reading.file < texts->file_count; reading.file++) {

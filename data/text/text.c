@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "formats/conll.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -22,10 +23,12 @@ static int64_t length_of(const struct collection *collection, int64_t index)
     return texts->stream ? texts->most : texts->samples[index].count;
 }
 
-static void write_target(const struct texts *texts, int64_t index, void *target)
+static void write_target(const struct texts *texts, int64_t index, int64_t length, void *target)
 {
     if (texts->stream) {
         token_store_read(&texts->tokens, text_stream_block(texts, index) + 1, texts->most, target);
+    } else if (texts->targets.tags.on) {
+        tags_read(texts, index, length, target);
     } else if (texts->collection.labels) {
         memcpy(target, &texts->collection.labels[index], sizeof(int32_t));
     } else {
@@ -44,7 +47,7 @@ static tutti_status read_tokens(
     for (int64_t i = count; i < length; i++) ids[i] = -1;
     for (int64_t i = 0; types && i < length; i++)
         types[i] = !texts->stream && i >= texts->samples[index].first && i < count;
-    if (target) write_target(texts, index, target);
+    if (target) write_target(texts, index, length, target);
     return TUTTI_OK;
 }
 
@@ -64,7 +67,7 @@ static tutti_status fit(struct collection *collection, const signed char *part)
 {
     struct texts *texts = (struct texts *)collection;
     struct statistics measured = { 0 };
-    if (texts->stream || collection->labels || !texts->of_targets.measure) return TUTTI_OK;
+    if (texts->stream || texts->targets.tags.on || collection->labels || !texts->of_targets.measure) return TUTTI_OK;
     for (int64_t i = 0; i < collection->samples; i++)
         if (part[i] == TUTTI_DATA_TRAIN) statistics_add(&measured, texts->targets.numbers[i]);
     standards_end(&texts->of_targets, &measured);
@@ -88,6 +91,7 @@ static void free_texts(struct collection *collection)
     free_queue(&texts->queue);
     tutti_tokenizer_close(texts->tokenizer);
     table_classes_free(&texts->targets.classes);
+    tags_free(&texts->targets.tags);
     standards_free(&texts->of_targets);
     names_free(&texts->names);
     free(texts->tokenizer_json);
@@ -168,6 +172,20 @@ static bool is_own_target(const struct texts *texts, const char *given)
     return !given[size] || !strcmp(given + size, texts->targets.by_class ? ":class" : ":number");
 }
 
+/* Files of words have columns that need no names; lists in JSON, which a network may get later, have keys. */
+static tutti_status take_columns(struct texts *texts)
+{
+    const tutti_data_options *options = texts->options;
+    char **columns[] = { &texts->columns[0], &texts->target };
+    const char *const given[] = { options->text, options->target };
+    for (int i = 0; i < 2; i++) {
+        if (*columns[i] || !given[i]) continue;
+        *columns[i] = memory_copy_text(given[i]);
+        if (!*columns[i]) return TUTTI_NO_MEMORY;
+    }
+    return TUTTI_OK;
+}
+
 /* Options that are repeated, to continue a training, must say what the weights say. */
 static tutti_status check_repeated(const struct texts *texts)
 {
@@ -210,6 +228,7 @@ static tutti_status begin(struct texts *texts, const tutti_data_options *options
             TUTTI_INVALID, "--length %lld: a sample has from 1 to %d tokens", (long long)options->length, MOST_LENGTH);
     if (!texts->described) TRY(read_columns(texts));
     if (!texts->described) texts->most = options->length ? options->length : TEXTS_TOKENS;
+    if (texts->described && texts->targets.tags.on) TRY(take_columns(texts));
     if (texts->described) TRY(check_repeated(texts));
     TRY(open_tokenizer(texts));
 done:
@@ -221,6 +240,12 @@ static tutti_status read_texts(struct texts *texts, const char *path, bool *foun
     tutti_status status = TUTTI_OK;
     *found = true;
     if (!path) return text_files_read_given(texts);
+    TRY(text_conll_find(texts, path));
+    if (text_conll_is(texts) && texts->described && !texts->targets.tags.on)
+        FAIL(TUTTI_MISMATCH, "%s has words with tags, but the network was trained on texts with one target", path);
+    if (text_conll_is(texts)) return text_conll_read(texts);
+    if (texts->targets.tags.on && !texts->columns[0] && !(texts->columns[0] = memory_copy_text("tokens")))
+        return TUTTI_NO_MEMORY;
     if (texts->columns[0]) TRY(text_table_find(texts, path));
     if (texts->file_count > 0) return text_table_read(texts);
     if (texts->columns[0] && !texts->described)
@@ -268,6 +293,16 @@ static void set_length(struct texts *texts)
     if (longest < texts->most) texts->most = longest;
 }
 
+static void set_tag_targets(struct texts *texts)
+{
+    struct collection *collection = &texts->collection;
+    tutti_data_info *info = &collection->info;
+    info->target_shape = (tutti_shape) { .rank = 1, .sizes = { texts->most } };
+    info->tags = true;
+    collection->renumber = tags_renumber;
+    collection->word = tags_word;
+}
+
 static void set_stream_targets(struct texts *texts)
 {
     tutti_data_info *info = &texts->collection.info;
@@ -305,12 +340,15 @@ static tutti_status finish(struct texts *texts, const char *path)
     if (texts->stream)
         set_stream_targets(texts);
     else
-        TRY(texts_end_targets(texts));
+        TRY(texts->targets.tags.on ? tags_end(texts) : texts_end_targets(texts));
     if (texts->options->oversample && (texts->stream || !collection->labels))
-        FAIL(TUTTI_INVALID, "--oversample needs classes, but the targets are %s: leave it out",
-            texts->stream ? "next tokens" : "numbers");
+        FAIL(TUTTI_INVALID, "--oversample needs classes of samples, but the targets are %s: leave it out",
+            texts->stream                ? "next tokens"
+                : texts->targets.tags.on ? "tags of words"
+                                         : "numbers");
     report(texts);
     set_length(texts);
+    if (texts->targets.tags.on) set_tag_targets(texts);
     info->kind = "text";
     info->dtype = TUTTI_DTYPE_I32;
     info->shape = (tutti_shape) { .rank = 1, .sizes = { texts->most } };
@@ -336,7 +374,7 @@ done:
 static bool may_be_texts(const struct texts *texts, const char *path, const tutti_data_options *options)
 {
     struct stat found;
-    if (texts->described || options->text || options->tokenizer || !path) return true;
+    if (texts->described || options->text || options->tokenizer || !path || conll_has_name(path)) return true;
     return text_file_has_name(path) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
 }
 

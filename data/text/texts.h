@@ -27,6 +27,30 @@ struct text_sample {
     int32_t count, first;  /* tokens; those of the first of two texts */
 };
 
+/* A word of a sample whose words have tags. */
+struct text_word {
+    size_t name;   /* in text_tags.names */
+    int32_t token; /* its first token in the sample; -1: none, because the sample was cut or the word has no token */
+    int32_t tag;   /* a class; -1: none */
+};
+
+struct text_tags {
+    bool on; /* samples are sentences of words, and targets a tag for each */
+    struct names names;
+    struct text_word *words;
+    size_t count, room;
+    struct text_sentence {
+        size_t begins, ends; /* among the words */
+    } * sentences;           /* [samples] */
+    size_t sentences_room;
+    int32_t *before, *after; /* tokens that the tokenizer puts around a text */
+    int64_t before_count, after_count;
+    bool spaced;       /* words after the first are encoded with a blank before them */
+    bool blank_alone;  /* ... which is a token of its own */
+    struct names line; /* words of the sentence that is being read, with a NUL after each */
+    int64_t cut_words; /* that have no token */
+};
+
 struct text_file {
     char *path;
     int part;       /* PART_OPEN: its samples are divided */
@@ -66,6 +90,7 @@ struct text_targets {
     size_t numbers_room, labels_room;
     /* They are classes (texts_end_targets() or the description decides); too many for it; some are not numbers. */
     bool by_class, many, words;
+    struct text_tags tags;
 };
 
 struct texts {
@@ -112,6 +137,8 @@ tutti_status texts_add_sample(struct texts *texts, int part, int64_t row, const 
 tutti_status texts_set_target(struct texts *texts, const char *text);
 /* Decides what targets are, once all are there, and numbers the classes. */
 tutti_status texts_end_targets(struct texts *texts);
+/* Gives the classes their names, and labels, which are numbers in the order of their reading, those of the names. */
+tutti_status texts_name_classes(struct texts *texts, int32_t *labels, size_t count);
 /* Counts a text that has no token. */
 void texts_leave_out(struct texts *texts, const char *name);
 /* Leaves out samples that have no token. */
@@ -120,6 +147,35 @@ void texts_drop_empty(struct texts *texts);
 /* The file of a row, and the name of a sample for people. */
 const char *texts_path(const struct texts *texts, int64_t index);
 void texts_name_sample(const struct collection *collection, int64_t index, char *text, size_t size);
+
+/* words.c: encodes words one by one. Finds out how the tokenizer treats blanks, and what it puts around texts. */
+tutti_status words_begin(struct text_tags *tags, const tutti_tokenizer *tokenizer);
+/* Encodes words that have a NUL after each. types[i] of the encoding is the number of the word that begins at token i,
+ * from 1 on, or 0. *whole: how many tokens there are before they are cut to `most`. */
+tutti_status words_encode(const struct text_tags *tags, const tutti_tokenizer *tokenizer, const char *words,
+    size_t bytes, int64_t most, tutti_encoding *encoding, int64_t *whole);
+/* Sets the first tokens of a sample's words by what words_encode() said. */
+void words_set_tokens(struct texts *texts, int64_t sample, const tutti_encoding *encoding);
+
+/* tags.c: adds words to the sentence that is being read; tag NULL: it has none. */
+tutti_status tags_add_word(struct texts *texts, const char *word, const char *tag);
+/* Makes a sample of them, unless there are none. */
+tutti_status tags_end_sentence(struct texts *texts, int part, int64_t row, const char *name);
+/* Adds a sentence whose words are separated by blanks, without tags. */
+tutti_status tags_add_text(struct texts *texts, int part, const char *name, const char *text);
+/* Numbers the classes, once all words are there. */
+tutti_status tags_end(struct texts *texts);
+/* Writes the targets of a sample's tokens, [length]. */
+void tags_read(const struct texts *texts, int64_t sample, int64_t length, int32_t *targets);
+void tags_free(struct text_tags *tags);
+/* collection.renumber and collection.word */
+void tags_renumber(struct collection *collection, const int32_t *numbers);
+const char *tags_word(const struct collection *collection, int64_t index, int64_t word, int64_t *token);
+
+/* conll.c: finds and reads files with a word and its tag on each line. */
+tutti_status text_conll_find(struct texts *texts, const char *path);
+bool text_conll_is(const struct texts *texts);
+tutti_status text_conll_read(struct texts *texts);
 
 /* table.c: reads rows of tables and lines of JSON. */
 bool text_table_has_name(const char *path);

@@ -63,7 +63,10 @@ void token_store_read(const struct token_store *store, int64_t position, int64_t
 /* The tokens of a text that is too long for a sample are counted before it is cut. */
 static tutti_status encode(const struct texts *texts, struct queued *item)
 {
+    const struct text_tags *tags = &texts->targets.tags;
     const char *text = item->text ? item->text : texts->queue.bytes + item->at;
+    if (tags->on)
+        return words_encode(tags, texts->tokenizer, text, item->bytes, texts->most, &item->encoding, &item->whole);
     tutti_encode_options options = { .size = sizeof options, .no_special = texts->stream };
     if (item->pair) {
         options.pair = text + item->bytes;
@@ -125,6 +128,7 @@ static tutti_status keep(struct texts *texts, const struct queued *item, int64_t
             .whole = item->whole,
             .count = (int32_t)encoding->count,
             .first = (int32_t)first };
+        if (texts->targets.tags.on) words_set_tokens(texts, number, encoding);
     }
     return status == TUTTI_OK ? token_store_add(&texts->tokens, encoding->ids, encoding->count) : status;
 }

@@ -154,6 +154,11 @@ def test_texts(tmp_path):
     book = tutti.data.text(tmp_path / "book.txt", length=16)
     ids, targets = book.train.arrays()
     assert book.tokens_are_classes and book.classes == 256 and (ids[:, 1:] == targets[:, :-1]).all()
+    (tmp_path / "ner.conll").write_text("Bo\tB-PER\nis\tO\n\nin\tO\nX\tB-LOC\n\nX\tB-LOC\n")
+    tagged = tutti.data.text(tmp_path / "ner.conll")
+    ids, tags = tagged.all.arrays()
+    assert tagged.tags and tagged.class_names == ["B-LOC", "B-PER", "O"] and tagged.all.words(0) == [("Bo", 0), ("is", 3)]
+    assert tags[0].tolist() == [1, -1, -1, 2, -1] + [-1] * (tagged.length - 5)
     with pytest.raises(ValueError, match="the network needs one input of int32"):
         tutti.Trainer(tutti.models.mlp(classes=2, input=(24,)), loss="cross_entropy").fit(data)
     with pytest.raises(ValueError, match="read as text"):

@@ -110,6 +110,14 @@ class Part:
         """The class of each sample, without reading them; -1: none."""
         return numpy.array([lib.tutti_data_label(self.data.pointer, self.number, index) for index in range(self.samples)], "int64")
 
+    def words(self, index: int) -> list[tuple[str, int]]:
+        """The words of a sample whose words have tags, each with the position of its first token, where the network's output is its tag;
+        -1: it has none."""
+        found, token = [], ffi.new("int64_t *")
+        while (word := lib.tutti_data_word(self.data.pointer, self.number, index, len(found), token)) != ffi.NULL:
+            found.append((ffi.string(word).decode(errors="replace"), token[0]))
+        return found
+
     def arrays(self, count: int | Sequence[int] | numpy.typing.NDArray[Any] | None = None) -> tuple[Any, Any]:
         """(x, y) of the first samples, or of those that a list of indices chooses; None: all. Pictures are normalised floats, as a
         network gets them. Texts are numbers of tokens, padded by -1 to the length of data."""
@@ -156,6 +164,7 @@ class Data(Handle):
     length: int                 # ... tokens of the longest sample
     pairs: bool                 # ... an input called "types" gets 1 for tokens of the second text
     tokens_are_classes: bool    # ... targets are the next tokens
+    tags: bool                  # ... targets are the class of each word at its first token, else -1
     tokenizer: str | None       # ... as the text of a tokenizer.json
 
     def __init__(self, path: Path, *, note: Callable[[str], object] | None = None, **options: Any) -> None:
@@ -188,6 +197,7 @@ class Data(Handle):
         self.target_mean, self.target_std = ([*pointer[0:numbers]] if pointer != ffi.NULL else None for pointer in (info.target_mean, info.target_std))
         self.damaged, self.code_count = info.damaged, info.code_count
         self.vocabulary, self.length, self.pairs, self.tokens_are_classes = info.vocabulary, info.length, info.pairs, info.tokens_are_classes
+        self.tags = bool(info.tags)
         self.tokenizer = ffi.string(info.tokenizer).decode() if info.tokenizer != ffi.NULL else None
 
     def part(self, number: int) -> Part | None:
@@ -272,7 +282,7 @@ def table(path: Path, target: str | None = None, **options: Unpack[TableOptions]
 
 def text(path: Path, text: str | Sequence[str] | None = None, target: str | None = None, **options: Unpack[TextOptions]) -> Data:
     """Texts: in the column `text` of a table, or two columns for pairs; without it a folder of .txt files for each class, or plain text of a
-    language model (docs/text.md). tokenizer: "bytes", or the file of one; length: the most tokens of a sample."""
+    language model (docs/text.md). A .conll or .conllu file, or lists in JSON: a tag for each word. tokenizer: "bytes", or the file of one; length: the most tokens of a sample."""
     return opened(path, ("text",), "texts", {"text": text, "target": target, "fill_missing": True, **options})
 
 

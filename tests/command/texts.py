@@ -62,6 +62,49 @@ class Texts(harness.CommandTest):
         self.good("train", "--resume", "m", "--data", "reviews.tsv", *COLUMNS, "--devices", "0", "--batch", "4", "--steps", "1")
         self.refused(1, "the network was trained on 'text'", "train", "--resume", "m", "--data", "reviews.tsv", "--text", "label", "--target", "text")
 
+    def tagged(self):
+        """Names are capitalised, and places follow "in"."""
+        draw = random.Random(2)
+        sentences = []
+        for _ in range(60):
+            words = [(draw.choice(["we", "so", "now"]), "O"), (draw.choice(["Anna", "Bo"]), "B-PER"), ("is", "O"), ("in", "O"), ("New", "B-LOC"), ("York", "I-LOC")]
+            sentences.append(words[draw.randrange(2):draw.randrange(4, 7)])
+        (self.folder / "ner.conll").write_text("\n".join("".join(f"{word} _ {tag}\n" for word, tag in words) for words in sentences))
+        (self.folder / "ner.jsonl").write_text("".join(json.dumps({"tokens": [word for word, _ in words], "ner_tags": [tag for _, tag in words]}) + "\n"
+                                                       for words in sentences))
+        return sentences
+
+    def test_tags(self):
+        """A class for each word: train, evaluate, predict."""
+        sentences = self.tagged()
+        lists = ("--text", "tokens", "--target", "ner_tags")
+        facts = [self.good("inspect", name, *options, "--json").lines()[0] for name, options in (("ner.conll", ()), ("ner.jsonl", lists))]
+        for one in facts:
+            self.assertEqual((one["samples"], len(one["classes"]), one["text"]["words"]), (60, 4, sum(map(len, sentences))))
+            self.assertNotIn("fasttext", one["models"])
+        self.refused(2, "fasttext gives no class for each word", "train", "fasttext", "--data", "ner.conll")
+        self.refused(2, "--class-weights balanced", "train", "lstm", "--data", "ner.conll", "--class-weights", "balanced")
+        self.good("train", "bert_tiny", "--data", "ner.conll", "--devices", "0", "--batch", "8", "--epochs", "4", "--lr", "0.001", "--save", "m")
+        result, = self.good("eval", *WEIGHTS, "--data", "ner.conll", "--part", "all", "--json", "--devices", "0").lines()
+        scores = result["scores"]
+        self.assertEqual((result["samples"], scores["labels"], len(scores["classes"])), (60, sum(map(len, sentences)), 4))
+        self.assertGreater(scores["span_f1"], 0.9)
+        self.assertAlmostEqual(result["loss"], scores["loss"])
+        other, = self.good("eval", *WEIGHTS, "--data", "ner.jsonl", "--target", "ner_tags", "--part", "all", "--json", "--devices", "0").lines()
+        self.assertEqual(other["scores"]["accuracy"], scores["accuracy"])
+        text = self.good("infer", *WEIGHTS, "ner.conll", "--devices", "0").output
+        self.assertEqual(text.count("\n\n"), 60)
+        self.assertEqual([line.split("\t")[0] for line in text.split("\n\n")[0].split("\n")], [word for word, _ in sentences[0]])
+        lines = self.good("infer", *WEIGHTS, "ner.conll", "--json", "--devices", "0").lines()
+        self.assertEqual([line["tokens"] for line in lines], [[word for word, _ in words] for words in sentences])
+        right = sum(a == b for line, words in zip(lines, sentences) for a, (_, b) in zip(line["tags"], words))
+        self.assertAlmostEqual(right / scores["labels"], scores["accuracy"], 6)
+        one, = self.good("infer", *WEIGHTS, "--text-of", "so Bo is in New York", "--json", "--devices", "0").lines()
+        self.assertEqual(one["tokens"], "so Bo is in New York".split())
+        self.refused(2, "--output is a table of samples", "infer", *WEIGHTS, "ner.conll", "--output", "o.csv")
+        self.refused(1, "the network gives words tags", "eval", *WEIGHTS, "--data", "reviews.tsv")
+        self.good("train", "--resume", "m", "--data", "ner.conll", "--devices", "0", "--batch", "8", "--epochs", "5", "--report", "r.html")
+
     def test_unused_columns(self):
         (self.folder / "more.csv").write_text("id,text,label,extra\n" + "".join(f"{i},film {i},{'ab'[i % 2]},x\n" for i in range(20)))
         facts = [self.good("inspect", name, *COLUMNS, "--json").lines()[0] for name in ("more.csv", "reviews.tsv")]

@@ -2,6 +2,7 @@
 #include "files.h"
 #include "models/text.h"
 #include "tutti_layers.h"
+#include "tutti_scores.h"
 #include "tutti_sequences.h"
 
 #include "base/random.h"
@@ -47,7 +48,7 @@ static tutti_data *open_texts(const char *path, const tutti_data_options *option
     return data;
 }
 
-/* A network of ids to the class of a text, or to those of its next tokens. */
+/* A network of ids to the class of a text, or to those of its next tokens or of its words. */
 static tutti_tensor build(tutti_network *network, const tutti_data_info *info)
 {
     enum { WIDTH = 12, HIDDEN = 24 };
@@ -55,9 +56,37 @@ static tutti_tensor build(tutti_network *network, const tutti_data_info *info)
     const tutti_tensor ids = tutti_input_typed(network, "ids", TUTTI_DTYPE_I32, &length, 1);
     const tutti_tensor count = text_count(network, ids);
     tutti_tensor x = tutti_embedding(network, "embedding", ids, info->vocabulary, WIDTH);
-    x = tutti_lstm(network, x, HIDDEN, &(tutti_recurrent_options) { .name = "lstm", .lengths = &count });
-    if (!info->tokens_are_classes) x = text_last(network, x, ids);
+    x = tutti_lstm(network, x, HIDDEN,
+        &(tutti_recurrent_options) { .name = "lstm", .bidirectional = info->tags, .lengths = &count });
+    if (!info->tokens_are_classes && !info->tags) x = text_last(network, x, ids);
     return tutti_dense(network, x, info->classes, &(tutti_dense_options) { .name = "classes" });
+}
+
+/* Scores count each word once, in batches of several lengths. */
+static void check_scores(
+    tutti_trainer *trainer, const tutti_data *data, const tutti_data_info *info, const tutti_metrics *metrics)
+{
+    const tutti_source *val = tutti_data_source(data, TUTTI_DATA_VAL);
+    const tutti_scores_options options = {
+        .classes = info->classes, .labels = info->length, .tags = info->class_names
+    };
+    tutti_scores_summary summary = { .size = sizeof summary };
+    tutti_metrics again;
+    int64_t words = 0, word;
+    tutti_scores *scores = tutti_scores_new(&options);
+    ck_assert_ptr_nonnull(scores);
+    ck_assert_msg(tutti_evaluate_scores(trainer, val, scores, &again) == TUTTI_OK, "%s", tutti_message(NULL));
+    GOOD(tutti_scores_summarise(scores, &summary));
+    for (int64_t i = 0; i < val->samples; i++) {
+        for (word = 0; tutti_data_word(data, TUTTI_DATA_VAL, i, word, NULL); word++) continue;
+        words += word;
+    }
+    ck_assert_int_eq(summary.labels, words);
+    ck_assert_int_eq(summary.samples, val->samples);
+    ck_assert_double_eq_tol(again.accuracy, metrics->accuracy, 1e-9);
+    ck_assert_msg(summary.accuracy > 0.95 && summary.span_f1 > 0.9, "accuracy %g, F1 of spans %g", summary.accuracy,
+        summary.span_f1);
+    tutti_scores_free(scores);
 }
 
 static tutti_metrics train(tutti_data *data, const tutti_data_info *info, int epochs)
@@ -76,7 +105,7 @@ static tutti_metrics train(tutti_data *data, const tutti_data_info *info, int ep
     training.sequence = info->length;
     training.loss = TUTTI_CROSS_ENTROPY;
     tutti_tensor loss = { -1 };
-    if (info->tokens_are_classes) {
+    if (info->tokens_are_classes || info->tags) {
         const tutti_loss_options options = { .class_axis = -1 };
         const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, &length, 1);
         loss = tutti_cross_entropy(network, output, targets, &options);
@@ -90,6 +119,7 @@ static tutti_metrics train(tutti_data *data, const tutti_data_info *info, int ep
         tutti_message(runtime));
     ck_assert_msg(tutti_evaluate_source(trainer, tutti_data_source(data, TUTTI_DATA_VAL), &metrics) == TUTTI_OK, "%s",
         tutti_message(runtime));
+    if (info->tags) check_scores(trainer, data, info, &metrics);
     tutti_trainer_free(trainer);
     tutti_network_free(network);
     tutti_close(runtime);
@@ -133,6 +163,33 @@ START_TEST(learns_tokens)
 }
 END_TEST
 
+/* Who does something is known only by the word after it: "x" is a name before "runs", and a place before "shines". */
+START_TEST(learns_tags)
+{
+    static const char *const coins[] = { "0", "1" };
+    static const char *const fillers[] = { "so ", "now ", "then and there " };
+    tutti_data_info info;
+    tutti_data_options options = TUTTI_OPTIONS(tutti_data_options);
+    FILE *file = fopen(in_files("words.conll"), "w");
+    ck_assert_ptr_nonnull(file);
+    for (uint64_t i = 0; i < 400; i++) {
+        const bool person = pick(coins, 2, 3 * i)[0] == '1', longer = pick(coins, 2, 3 * i + 1)[0] == '1';
+        for (const char *at = pick(fillers, 3, 3 * i + 2); *at; at += strcspn(at, " ") + 1)
+            fprintf(file, "%.*s O\n", (int)strcspn(at, " "), at);
+        fprintf(file, "x B-%s\n", person ? "PER" : "LOC");
+        if (longer) fprintf(file, "y I-%s\n", person ? "PER" : "LOC");
+        fprintf(file, "%s O\n\n", person ? "runs" : "shines");
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    tutti_data *data = open_texts(in_files("words.conll"), &options, &info);
+    ck_assert(info.tags);
+    ck_assert_int_eq(info.classes, 5);
+    const tutti_metrics metrics = train(data, &info, 10);
+    ck_assert_msg(metrics.accuracy > 0.95, "accuracy %g, loss %g", metrics.accuracy, metrics.loss);
+    tutti_data_free(data);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("text training");
@@ -141,6 +198,7 @@ int main(void)
     tcase_set_timeout(test, 600);
     tcase_add_test(test, learns_classes);
     tcase_add_test(test, learns_tokens);
+    tcase_add_test(test, learns_tags);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
