@@ -3,6 +3,7 @@
  *   op(A) is m x k, op(B) is k x n; TA, TB = 1: A, B are stored transposed (k x m, n x k). lda, ldb, ldc: floats between
  *   rows as stored; stride_*: floats between the products of a batch. bias [n]; added: laid out as C, may be C itself.
  *   MASK: C is multiplied by the derivative of the activation whose output is `added` (derivative.h); it is not C then, and nothing is added.
+ *   B may be stored in fewer bits (stored.h): panels are floats.
  *   SUMS 1: sums [m] = the sums of op(A)'s rows, of a transposed A and one product.
  *   The sum is made in `splits` parts of k_of_split steps, each stored stride_split floats after the one before it, where
  *   there are several: gemm_finish.cl adds them up. A chain of multiply-adds has at most `chain` of them: then it is added
@@ -18,6 +19,7 @@
  * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then two tiles.
  * MR * NV accumulators and NV vectors of B have to fit the registers: 32 take 12x2, 6x4, 8x3; 16 take 6x2, 4x3.
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
+#include "stored.h"
 #include "parameters.h"
 #include "arguments/gemm_packed.h"
 #include "sum.h"
@@ -35,31 +37,32 @@
 TRANSPOSE(transpose, VF)
 
 /* packed[kn][NR] = rows k0 .. k0 + kn - 1 of op(B), which has k of them, columns from j0 on of n. */
-INLINE void pack_b(global const float *B, int ldb, int k, int k0, int kn, int j0, int n, local float *packed)
+INLINE void pack_b(global const stored_t *B, int ldb, int k, int k0, int kn, int j0, int n, local float *packed)
 {
     const int last = n - j0 - 1;
 #if TB
-    global const float *from = B + (size_t)j0 * ldb + k0;
+    global const stored_t *from = B + (size_t)j0 * ldb;
     for (int j = 0; j < NR; j += V) {
         int i = 0;
         for (; i + V <= kn; i += V) {
             VF r[V];
-            UNROLL for (int l = 0; l < V; l++) r[l] = VLOAD(0, from + (size_t)min(j + l, last) * ldb + i);
+            UNROLL for (int l = 0; l < V; l++) r[l] = STORED_LOAD(from + (size_t)min(j + l, last) * ldb, k0 + i, k);
             transpose(r);
             UNROLL for (int l = 0; l < V; l++) LOCAL_STORE(r[l], 0, packed + (i + l) * NR + j);
         }
         for (; i < kn; i++)
-            for (int l = 0; l < V; l++) packed[i * NR + j + l] = from[(size_t)min(j + l, last) * ldb + i];
+            for (int l = 0; l < V; l++) packed[i * NR + j + l] = STORED_AT(from + (size_t)min(j + l, last) * ldb, k0 + i, k);
     }
 #else
-    global const float *from = B + (size_t)k0 * ldb + j0;
-    const long readable = (long)(k - k0 - 1) * ldb + last + 1 - NR; /* where a row of the panel may begin */
+    global const stored_t *from = B + (size_t)k0 * ldb;
+    /* where a row of the panel may begin; scales are of their row alone */
+    const long readable = STORED && last + 1 < NR ? -1 : (long)(k - k0 - 1) * ldb + last + 1 - NR;
     for (int i = 0; i < kn; i++) {
         const long at = (long)i * ldb;
         if (at <= readable) {
-            UNROLL for (int j = 0; j < NV; j++) LOCAL_STORE(VLOAD(j, from + at), j, packed + i * NR);
+            UNROLL for (int j = 0; j < NV; j++) LOCAL_STORE(STORED_LOAD(from + at, j0 + j * V, n), j, packed + i * NR);
         } else {
-            for (int j = 0; j < NR; j++) packed[i * NR + j] = from[at + min(j, last)];
+            for (int j = 0; j < NR; j++) packed[i * NR + j] = STORED_AT(from + at, j0 + min(j, last), n);
         }
     }
 #endif

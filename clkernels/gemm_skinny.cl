@@ -1,13 +1,14 @@
 /* Products in which one size, SMALL <= 16, is that of a small batch: bound by reading or writing the large matrix once,
  * in long contiguous runs, with everything else in cache. CPU-class devices, fp32, row-major; launched by
  * runtime/gemm_skinny.c, one work-item per group. All compute C = ACTIVATION(product + bias + added); added is laid out as
- * C and may be C itself. lda, ldb, ldc: floats between rows.
+ * C and may be C itself. lda, ldb, ldc: elements between rows. B of forms 1 and 2 may be stored in fewer bits (stored.h).
  *
  *   FORM 1  gemm_skinny_dot    C [SMALL][n] = A [SMALL][k] B [n][k]^T     ceil(n / columns) tasks
  *   FORM 2  gemm_skinny_rows   C [SMALL][n] = A [SMALL][k] B [k][n]       ceil(n / STRIP) tasks; A comes transposed, as
  *                                                                         [k][SMALL], from gemm_skinny_transpose
  *   FORM 3  gemm_skinny_outer  C [m][n] = A [SMALL][m]^T B [SMALL][n]     ceil(m / rows) tasks; stream: C is larger
  *                                                                         than the caches and written around them */
+#include "stored.h"
 #include "parameters.h"
 #include "arguments/gemm_skinny.h"
 #include "element.h"
@@ -25,13 +26,13 @@ INLINE float finish(float v, global const float *bias, global const float *added
 #if FORM == 1
 /* Rows of B at a time: ROWS * SMALL accumulators in registers. */
 #define ROWS (SMALL <= 8 ? 3 : 1)
-#define AHEAD 512 /* floats of a row prefetched ahead: the device's own prefetching ends with the page */
+#define AHEAD (2048 / (int)sizeof(stored_t)) /* elements of a row prefetched ahead: the device's own prefetching ends with the page */
 TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * columns, end = min(first + columns, n);
     for (int j = first; j < end; j += ROWS) {
         VF c[ROWS][SMALL], sums[ROWS][SMALL], errors[ROWS][SMALL];
-        global const float *row[ROWS];
+        global const stored_t *row[ROWS];
         UNROLL for (int r = 0; r < ROWS; r++)
         {
             row[r] = B + (size_t)min(j + r, end - 1) * ldb;
@@ -46,7 +47,7 @@ TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
                 UNROLL for (int r = 0; r < ROWS; r++)
                 {
                     PREFETCH(row[r] + at + AHEAD);
-                    b[r] = VLOAD(0, row[r] + at);
+                    b[r] = STORED_LOAD(row[r], at, k);
                 }
                 UNROLL for (int i = 0; i < SMALL; i++)
                 {
@@ -64,7 +65,7 @@ TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
             float sum[SMALL];
             UNROLL for (int i = 0; i < SMALL; i++) sum[i] = 0.0f;
             for (int rest = at; rest < k; rest++) {
-                UNROLL for (int i = 0; i < SMALL; i++) sum[i] = fma(row[r][rest], A[(size_t)i * lda + rest], sum[i]);
+                UNROLL for (int i = 0; i < SMALL; i++) sum[i] = fma(STORED_AT(row[r], rest, k), A[(size_t)i * lda + rest], sum[i]);
             }
             UNROLL for (int i = 0; i < SMALL; i++) sum[i] += vector_sum(sums[r][i]);
             if (j + r < end) {
@@ -103,14 +104,15 @@ TASK void gemm_skinny_rows(ROWS_ARGUMENTS(PARAMETER))
         const int stop = min(at + CHAIN, k);
         for (int i = 0; i < SMALL * STRIP; i += V) LOCAL_STORE((VF)(0.0f), 0, chains + i);
         for (; at + DEEP <= stop; at += DEEP) {
-            global const float *a = transposed + (size_t)at * SMALL, *b = B + (size_t)at * ldb + j0;
+            global const float *a = transposed + (size_t)at * SMALL;
+            global const stored_t *b = B + (size_t)at * ldb;
             for (int j = 0; j < whole; j += V) {
                 VF c[SMALL];
                 UNROLL for (int i = 0; i < SMALL; i++) c[i] = LOCAL_LOAD(0, chains + i * STRIP + j);
                 UNROLL for (int d = 0; d < DEEP; d++)
                 {
-                    PREFETCH(b + (size_t)(d + DEEP) * ldb + j);
-                    VF v = VLOAD(0, b + (size_t)d * ldb + j);
+                    PREFETCH(b + (size_t)(d + DEEP) * ldb + j0 + j);
+                    VF v = STORED_LOAD(b + (size_t)d * ldb, j0 + j, n);
                     UNROLL for (int i = 0; i < SMALL; i++) c[i] = fma((VF)(a[d * SMALL + i]), v, c[i]);
                 }
                 UNROLL for (int i = 0; i < SMALL; i++) LOCAL_STORE(c[i], 0, chains + i * STRIP + j);
@@ -118,13 +120,14 @@ TASK void gemm_skinny_rows(ROWS_ARGUMENTS(PARAMETER))
             for (int j = whole; j < width; j++)
                 for (int d = 0; d < DEEP; d++)
                     for (int i = 0; i < SMALL; i++)
-                        chains[i * STRIP + j] = fma(a[d * SMALL + i], b[(size_t)d * ldb + j], chains[i * STRIP + j]);
+                        chains[i * STRIP + j]
+                            = fma(a[d * SMALL + i], STORED_AT(b + (size_t)d * ldb, j0 + j, n), chains[i * STRIP + j]);
         }
         for (; at < stop; at++)
             for (int i = 0; i < SMALL; i++) {
                 const float a = transposed[(size_t)at * SMALL + i];
                 for (int j = 0; j < width; j++)
-                    chains[i * STRIP + j] = fma(a, B[(size_t)at * ldb + j0 + j], chains[i * STRIP + j]);
+                    chains[i * STRIP + j] = fma(a, STORED_AT(B + (size_t)at * ldb, j0 + j, n), chains[i * STRIP + j]);
             }
         for (int i = 0; i < SMALL * STRIP; i += V) {
             VF sum = LOCAL_LOAD(0, sums + i), error = LOCAL_LOAD(0, errors + i);

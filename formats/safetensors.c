@@ -74,14 +74,28 @@ static float float_at(enum safetensors_type type, const unsigned char *element)
     return type == SAFETENSORS_F16 ? half_to_float(bits) : bf16_to_float(bits);
 }
 
-void safetensors_floats(const struct safetensors_tensor *tensor, float *values)
+void safetensors_some_floats(const struct safetensors_tensor *tensor, size_t first, size_t count, float *values)
 {
     const size_t size = types[tensor->type].size;
+    const unsigned char *from = (const unsigned char *)tensor->data + first * size;
     if (tensor->type == SAFETENSORS_F32)
-        memcpy(values, tensor->data, tensor->bytes);
+        memcpy(values, from, count * size);
     else
-        for (size_t i = 0; i < tensor->bytes / size; i++)
-            values[i] = float_at(tensor->type, (const unsigned char *)tensor->data + i * size);
+        for (size_t i = 0; i < count; i++) values[i] = float_at(tensor->type, from + i * size);
+}
+
+void safetensors_floats(const struct safetensors_tensor *tensor, float *values)
+{
+    safetensors_some_floats(tensor, 0, tensor->bytes / types[tensor->type].size, values);
+}
+
+const void *safetensors_data(const struct safetensors_tensor *tensor, void **memory)
+{
+    *memory = NULL;
+    if (tensor->data || !tensor->make) return tensor->data;
+    *memory = memory_new(tensor->bytes, 1);
+    if (*memory) tensor->make(tensor, *memory);
+    return *memory;
 }
 
 /* ------------------------------------------------------------------------------------------------- reading ---- */
@@ -425,8 +439,12 @@ tutti_status safetensors_write(struct atomic_file *file, const struct safetensor
     for (int i = 0; i < count; i++) {
         const struct safetensors_tensor *tensor = &tensors[order[i]];
         size_t bytes;
+        void *memory;
         TRY(tensor_bytes(tensor, &bytes));
-        if (bytes > 0) TRY(atomic_file_write(file, tensor->data, bytes));
+        const void *data = safetensors_data(tensor, &memory);
+        status = bytes == 0 ? TUTTI_OK : data ? atomic_file_write(file, data, bytes) : TUTTI_NO_MEMORY;
+        free(memory);
+        if (status != TUTTI_OK) goto done;
     }
 done:
     json_decref(header);

@@ -42,12 +42,19 @@ struct safetensors_tensor {
     int64_t sizes[SAFETENSORS_MAX_RANK];
     const void *data; /* in a file that was read it may be unaligned: copy it with memcpy */
     size_t bytes;     /* set by reading; writing ignores it and computes the size from type and sizes */
+    /* Of a tensor that is written: makes the data, where `data` is NULL, in memory that is freed after it. */
+    void (*make)(const struct safetensors_tensor *tensor, void *data);
+    const void *made_of; /* for `make` */
 };
+/* Returns the data, or makes them in *memory, which the caller frees; NULL without memory. */
+const void *safetensors_data(const struct safetensors_tensor *tensor, void **memory);
 size_t safetensors_type_size(enum safetensors_type type); /* bytes of one element; of SAFETENSORS_OTHER 0 */
 /* Whether the elements are floats that safetensors_floats() reads: F64, F32, F16 or BF16. */
 bool safetensors_has_floats(const struct safetensors_tensor *tensor);
 /* Converts all elements of an array that was read and has floats; F64 is rounded to the nearest. */
 void safetensors_floats(const struct safetensors_tensor *tensor, float *values);
+/* The same for `count` elements from `first` on. */
+void safetensors_some_floats(const struct safetensors_tensor *tensor, size_t first, size_t count, float *values);
 
 struct safetensors_metadata {
     const char *key, *value;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/operation.h"
+#include "graph/stored.h"
 
 void graph_init(struct graph *graph)
 {
@@ -219,7 +220,7 @@ static tutti_status check_types(const struct graph *graph, const struct node *no
     for (int i = 0; i < node->input_count; i++) {
         const struct value *value = graph_at(graph, node->inputs[i]);
         const struct port *port = node_input_port(node, i);
-        if (!value || value->type == TYPE_F32 || value->type == TYPE_BF16 || value->role == ROLE_CONSTANTS) continue;
+        if (!value || value_is_float(value) || value->role == ROLE_CONSTANTS) continue;
         if (!(port->flags & PORT_ANY_TYPE))
             return fail(TUTTI_INVALID, "%s: input %d (%s) is not float32: convert it with tutti_cast()",
                 node->operation->name, i, port->name);
@@ -309,7 +310,8 @@ size_t value_type_bytes(enum value_type type)
         [TYPE_BF16] = 2,
         [TYPE_F16] = 2,
         [TYPE_BF16_INPUT] = 2,
-        [TYPE_BOOL] = 1 };
+        [TYPE_BOOL] = 1,
+        [TYPE_INT8] = 1 };
     return bytes[type];
 }
 
@@ -323,6 +325,10 @@ size_t value_sample_bytes(const struct value *value)
 size_t value_bytes(const struct value *value, int vector_width)
 {
     int64_t elements = value_elements(value);
+    if (value->type == TYPE_INT8) {
+        const int64_t row = value_size(value, 0);
+        return (size_t)(elements / row) * stored_row_bytes(TYPE_INT8, row);
+    }
     if (value->layout == LAYOUT_BLOCKED) {
         const struct planes planes = value_planes(value, CHANNEL_AXIS);
         elements = planes.n * divide_up(planes.c, vector_width) * vector_width * planes.pixels;
@@ -406,10 +412,10 @@ static tutti_status validate_input(const struct graph *graph, size_t n, int valu
     return TUTTI_OK;
 }
 
-/* The type that infer() gives the value: F32 may be stored as bfloat16, in half as many bits. */
+/* The type that infer() gives the value: F32 may be stored in fewer bits. */
 static enum value_type inferred_type(const struct value *value)
 {
-    return value->type == TYPE_BF16 ? TYPE_F32 : value->type;
+    return value_is_float(value) ? TYPE_F32 : value->type;
 }
 
 static tutti_status validate_outputs(const struct graph *graph, size_t n)
@@ -447,8 +453,10 @@ tutti_status graph_validate(const struct graph *graph)
         if (v->layout == LAYOUT_CHANNELS_LAST ? !value_has_channels_last(v)
                                               : v->layout == LAYOUT_BLOCKED && !value_has_layouts(v))
             return fail(TUTTI_INTERNAL, "value %zu has a layout that its axes do not allow", i);
-        if ((v->role != ROLE_TEMPORARY || v->gradient_of >= 0 || v->output) && v->type == TYPE_BF16)
-            return fail(TUTTI_INTERNAL, "value %zu is read outside the plan, but it is stored in 16 bits", i);
+        const bool stored = v->type == TYPE_BF16 || v->type == TYPE_INT8;
+        const bool inside = v->role == ROLE_TEMPORARY ? v->type == TYPE_BF16 : v->role == ROLE_PARAMETER;
+        if (stored && (!inside || v->gradient_of >= 0 || v->output))
+            return fail(TUTTI_INTERNAL, "value %zu is read outside the plan, but it is stored in fewer bits", i);
     }
     for (size_t n = 0; n < graph->node_count; n++) {
         status = check_ports(&graph->nodes[n]);
@@ -476,7 +484,7 @@ static void print_value(const struct graph *graph, const char *port, int value, 
         text_append(text, "%s%s%s", i ? "," : "", kind, size_print(v->shape.sizes[i], size));
     }
     static const char *const layouts[] = { "", "b", "c" };
-    text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : "");
+    text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : v->type == TYPE_INT8 ? "/int8" : "");
 }
 
 /* Prints " + add + relu". The function of any other kind of fusion follows its name in brackets. */

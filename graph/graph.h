@@ -21,9 +21,10 @@ struct bound_sizes {
     int64_t length; /* of sequences; 0: the network has none */
 };
 
-/* BF16: an F32 that the plan stores as the upper half of a float (plan/storage.c). Only inputs are F16, BF16_INPUT or
- * BOOL, and only `convert` reads them. */
-enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL };
+/* BF16: an F32 that the plan stores as the upper half of a float (plan/storage.c), or a parameter that is stored so
+ * (graph/stored.h). INT8: an F32 parameter that is stored as bytes with scales. Only inputs are F16, BF16_INPUT or BOOL,
+ * and only `convert` reads them. */
+enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL, TYPE_INT8 };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). The other layouts need channels followed by space
  * (value_has_layouts). BLOCKED: [N][C/V][H][W][V], with V the device's vector width; channels past C exist and are
@@ -110,6 +111,11 @@ int64_t value_size(const struct value *value, int from_last); /* of an axis, cou
 int64_t value_samples(const struct value *value);             /* after graph_bind(); 1 where it has no batch */
 int64_t value_elements(const struct value *value);            /* of the shape, padding of the layout not counted */
 size_t value_type_bytes(enum value_type type);                /* of an element */
+/* Whether kernels get floats of it, however it is stored. */
+static inline bool value_is_float(const struct value *value)
+{
+    return value->type == TYPE_F32 || value->type == TYPE_BF16 || value->type == TYPE_INT8;
+}
 /* Bytes of one sample of a batched value in the host's format; in a network's own graph, sequences have length 1. */
 size_t value_sample_bytes(const struct value *value);
 /* Bytes of the value in its layout with this vector width. */

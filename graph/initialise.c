@@ -7,6 +7,8 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "graph/network.h"
+#include "graph/parameter_storage.h"
+#include "graph/stored.h"
 #include "runtime/device.h"
 
 /* He: He, Zhang, Ren, Sun: Delving deep into rectifiers, ICCV 2015. Glorot: Glorot, Bengio: Understanding the
@@ -38,28 +40,32 @@ struct work {
 /* Floats of the arena that one task fills; VGG-16 has 138 million of them. */
 enum { CHUNK = 1 << 18 };
 
-/* Fills elements first .. last - 1 of a parameter. */
-static void fill_parameter(
-    const struct work *work, const struct parameter *p, uint32_t number, int64_t first, int64_t last)
+/* Writes elements first .. last - 1 of a parameter to values[0] and following. */
+static void make_values(const struct work *work, const struct parameter *p, uint32_t number, int64_t first,
+    int64_t last, float *values)
 {
-    float *values = parameter_in(p, work->arenas);
     bool normal;
     double scale;
     distribution(p, &normal, &scale);
     const uint32_t stream = (uint32_t)RANDOM_WEIGHTS + number;
     if (p->values) {
-        memcpy(values + first, p->values + first, (size_t)(last - first) * sizeof(float));
+        memcpy(values, p->values + first, (size_t)(last - first) * sizeof(float));
         return;
     }
-    if (normal) random_normals(work->seed, stream, (uint64_t)first, (size_t)(last - first), values + first);
-    for (int64_t i = first; i < last; i++) {
+    if (normal) random_normals(work->seed, stream, (uint64_t)first, (size_t)(last - first), values);
+    for (int64_t i = 0; i < last - first; i++) {
         if (p->init == TUTTI_INIT_ZEROS)
             values[i] = p->init_constant;
         else if (normal)
             values[i] = (float)(scale * values[i]);
         else
-            values[i] = (float)(scale * (2 * (double)random_uniform(work->seed, stream, (uint64_t)i) - 1));
+            values[i] = (float)(scale * (2 * (double)random_uniform(work->seed, stream, (uint64_t)(first + i)) - 1));
     }
+}
+
+static bool is_stored(const struct parameter *p)
+{
+    return parameter_type(p) == TYPE_BF16 || parameter_type(p) == TYPE_INT8;
 }
 
 /* Fills the chunk of one arena that begins at `start`. */
@@ -73,10 +79,10 @@ static void fill_range(const struct work *work, bool frozen, int64_t start)
         const struct parameter *p = &work->network->parameters[n];
         const uint32_t own = number;
         number += p->kind != PARAMETER_CONSTANT;
-        if (parameter_is_fixed(p) != frozen) continue;
+        if (parameter_is_fixed(p) != frozen || is_stored(p)) continue;
         const int64_t first = start > p->offset ? start - p->offset : 0;
         const int64_t last = end - p->offset < p->elements ? end - p->offset : p->elements;
-        if (first < last) fill_parameter(work, p, own, first, last);
+        if (first < last) make_values(work, p, own, first, last, parameter_in(p, work->arenas) + first);
     }
 }
 
@@ -87,6 +93,44 @@ static void fill_chunk(void *argument, int task)
     fill_range(work, task >= chunks, (int64_t)(task < chunks ? task : task - chunks) * CHUNK);
 }
 
+/* A parameter that is stored in fewer bits; each task fills `rows` rows. */
+struct stored_work {
+    const struct work *work;
+    const struct parameter *parameter;
+    uint32_t number;
+    int64_t rows;
+};
+
+static void fill_rows(void *argument, int task)
+{
+    const struct stored_work *stored = argument;
+    const struct parameter *p = stored->parameter;
+    enum { PART = 64 * STORED_BLOCK };
+    const int64_t row = parameter_row(p), first = task * stored->rows, end = first + stored->rows;
+    for (int64_t r = first; r < end && r < parameter_rows(p); r++)
+        for (int64_t i = 0; i < row; i += PART) {
+            float values[PART];
+            const int64_t count = row - i < PART ? row - i : PART;
+            make_values(stored->work, p, stored->number, r * row + i, r * row + i + count, values);
+            parameter_set_part(p, stored->work->arenas, r, i, count, values);
+        }
+}
+
+static void fill_stored(const struct work *work, struct thread_pool *pool)
+{
+    uint32_t number = 0;
+    for (size_t n = 0; n < work->network->parameter_count; n++) {
+        const struct parameter *p = &work->network->parameters[n];
+        const uint32_t own = number;
+        number += p->kind != PARAMETER_CONSTANT;
+        if (!is_stored(p)) continue;
+        enum { TASKS = 64 };
+        const int64_t tasks = parameter_rows(p) < TASKS ? parameter_rows(p) : TASKS;
+        struct stored_work stored = { work, p, own, divide_up(parameter_rows(p), tasks) };
+        thread_pool_run(pool, (int)tasks, fill_rows, &stored);
+    }
+}
+
 tutti_status network_initialise(const tutti_network *network, uint64_t seed, const struct parameter_arenas *arenas)
 {
     struct thread_pool *pool = NULL;
@@ -95,6 +139,7 @@ tutti_status network_initialise(const tutti_network *network, uint64_t seed, con
     struct work work = { network, seed, arenas };
     const int64_t chunks = divide_up(network->total_floats, CHUNK) + divide_up(network->frozen_floats, CHUNK);
     thread_pool_run(pool, (int)chunks, fill_chunk, &work);
+    fill_stored(&work, pool);
     thread_pool_free(pool);
     return TUTTI_OK;
 }

@@ -182,6 +182,13 @@ struct operation {
      * the bytes of all operands. */
     double (*flops)(const struct problem *problem);
     double (*bytes)(const struct problem *problem);
+    /* Inputs that some implementations read as parameters of types BF16 and INT8 (graph/stored.h): bit i for number i.
+     * `fits` refuses others. */
+    unsigned stored_inputs;
+    /* The operation, with the same ports and attributes, that takes this one's place for such parameters. NULL: none. */
+    const struct operation *from_stored;
+    /* The result is made of parameters, but takes too much memory to be kept between runs. */
+    bool made_anew;
     /* In training, each sample's result depends on the others of the batch. */
     bool whole_batch;
     /* A loss: inputs are predictions, targets and constants, outputs are metrics and the predictions' gradient. */
@@ -206,6 +213,7 @@ struct structural_operations {
     const struct operation *copy;    /* of a gradient that needs memory of its own */
     const struct operation *total;   /* of several losses: struct loss_total_attributes (layers/loss/loss.h) */
     const struct operation *reorder; /* to another layout: struct reorder_attributes (layers/layers.h) */
+    const struct operation *floats;  /* of a parameter that is stored in fewer bits */
     const struct operation *loop;    /* several nodes in one: struct loop_attributes (layers/loop/loop.h) */
 };
 extern const struct structural_operations structural;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "graph/parameter_storage.h"
 #include "tutti_finetune.h"
 
 #include <fnmatch.h>
@@ -293,6 +294,34 @@ tutti_status tutti_unfreeze(tutti_network *network, const char *pattern)
     return set_kind(network, pattern, PARAMETER_FROZEN, PARAMETER_TRAINED);
 }
 
+tutti_status tutti_store(tutti_network *network, const char *pattern, tutti_storage storage)
+{
+    static const enum value_type types[] = {
+        [TUTTI_STORE_F32] = TYPE_F32, [TUTTI_STORE_BF16] = TYPE_BF16, [TUTTI_STORE_INT8] = TYPE_INT8
+    };
+    tutti_status status;
+    int matching = 0, found = 0;
+    TRY(network_check_idle(network));
+    if (!pattern || !*pattern) FAIL(TUTTI_INVALID, "the pattern is empty: pass \"*\" for all frozen matrices");
+    if ((unsigned)storage > TUTTI_STORE_INT8)
+        FAIL(TUTTI_INVALID, "storage %d does not exist: use TUTTI_STORE_F32 (0) to TUTTI_STORE_INT8 (%d)", (int)storage,
+            (int)TUTTI_STORE_INT8);
+    for (size_t i = 0; i < network->parameter_count; i++) {
+        struct parameter *parameter = &network->parameters[i];
+        if (!parameter_matches(parameter, pattern)) continue;
+        matching++;
+        if (parameter->kind != PARAMETER_FROZEN || parameter->shape.rank < 2) continue;
+        found++;
+        parameter->stored = types[storage];
+    }
+    if (found == 0)
+        FAIL(TUTTI_INVALID, "%s '%s': only frozen parameters of two dimensions and more are stored otherwise; "
+            "tutti_freeze() freezes", matching ? "no matrix is frozen among the parameters with names like" :
+            "no parameter has a name like", pattern);
+done:
+    return status;
+}
+
 static tutti_status check_group(const tutti_group_options *options)
 {
     if (!(options->rate_factor >= 0 && options->rate_factor <= 1e30f))
@@ -342,10 +371,11 @@ static tutti_status place_kind(tutti_network *network, enum parameter_kind kind,
     for (size_t i = 0; i < network->parameter_count; i++) {
         struct parameter *p = &network->parameters[i];
         if (p->kind != kind) continue;
-        if (p->elements > INT64_MAX / 8 - *floats)
+        const int64_t own = divide_up((int64_t)parameter_bytes(p), (int64_t)sizeof(float));
+        if (own > INT64_MAX / 8 - *floats)
             return fail(TUTTI_SHAPE, "the network has more parameters than can be counted: make its layers smaller");
         p->offset = *floats;
-        *floats += divide_up(p->elements, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
+        *floats += divide_up(own, PARAMETER_ALIGNMENT) * PARAMETER_ALIGNMENT;
     }
     return TUTTI_OK;
 }

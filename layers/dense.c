@@ -118,6 +118,7 @@ const struct operation operation_dense = {
     .gradient = gradient,
     .reference = interpret_dense,
     .implementations = product_forward,
+    .stored_inputs = 1 << 1,
     .flops = product_flops,
     .bytes = product_bytes,
 };
@@ -128,6 +129,7 @@ const struct operation operation_dense_data_gradient = {
     .infer = infer_data_gradient,
     .reference = interpret_dense_data_gradient,
     .implementations = product_data_gradient,
+    .stored_inputs = 1 << 1,
     .flops = product_flops,
     .bytes = product_bytes,
 };

@@ -206,6 +206,7 @@ const struct operation operation_embedding = {
     .loop = describe,
     .reference = interpret_embedding,
     .implementations = loop_implementations,
+    .from_stored = &operation_embedding_stored,
 };
 const struct operation operation_embedding_gradient = {
     .name = "embedding_gradient",

@@ -121,6 +121,7 @@ const struct operation operation_matmul = {
     .gradient = gradient,
     .reference = interpret_matmul,
     .implementations = product_forward,
+    .stored_inputs = 1 << 1,
     .flops = product_flops,
     .bytes = product_bytes,
 };

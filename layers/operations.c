@@ -10,6 +10,7 @@ const struct structural_operations structural = {
     .copy = &operation_copy,
     .total = &operation_loss_total,
     .reorder = &operation_reorder,
+    .floats = &operation_floats,
     .loop = &operation_loop,
 };
 

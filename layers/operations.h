@@ -37,6 +37,8 @@
     X(dense_weight_gradient)     \
     X(embedding)                 \
     X(embedding_gradient)        \
+    X(embedding_stored)          \
+    X(floats)                    \
     X(gather)                    \
     X(gather_gradient)           \
     X(scatter)                   \

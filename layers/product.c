@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "graph/stored.h"
 #include "layers/elementwise.h"
 #include "layers/epilogue.h"
 #include "layers/layers.h"
@@ -60,6 +61,12 @@ static struct gemm product_of(const struct problem *problem)
     struct gemm gemm = is_matmul ? matmul_sizes(problem) : dense_sizes(problem);
     const bool is_full = is_matmul && matmul_attributes(problem->node)->full_precision;
     gemm.compute = is_full ? COMPUTE_FP32 : problem->compute;
+    const struct value *w = problem->inputs[1];
+    if (w->type == TYPE_BF16) gemm.stored = GEMM_BF16;
+    if (w->type == TYPE_INT8) {
+        gemm.stored = GEMM_INT8;
+        gemm.b.ld = (int64_t)stored_row_bytes(TYPE_INT8, value_size(w, 0));
+    }
     return gemm;
 }
 
@@ -72,8 +79,7 @@ double product_flops(const struct problem *problem)
 double product_bytes(const struct problem *problem)
 {
     double elements = (double)value_elements(problem->outputs[0]);
-    for (int i = 0; i < 2; i++) elements += (double)value_elements(problem->inputs[i]);
-    return 4.0 * elements;
+    return 4.0 * (elements + (double)value_elements(problem->inputs[0])) + (double)value_bytes(problem->inputs[1], 1);
 }
 
 struct product {

@@ -1,6 +1,7 @@
 #include "parallel/ranks.h"
 
 #include "base/memory.h"
+#include "graph/parameter_storage.h"
 #include "parallel/ranks_division.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/ranks_sum.h"
@@ -49,6 +50,7 @@ static uint64_t parameters_hash(const tutti_network *network)
         const float own[] = { parameter->rate_factor, parameter->weight_decay, parameter->has_weight_decay,
             parameter->momentum };
         hash = XXH3_64bits_withSeed(parameter->name, strlen(parameter->name), hash + parameter->kind);
+        hash += parameter_type(parameter);
         hash = XXH3_64bits_withSeed(own, sizeof(own), hash);
         hash = XXH3_64bits_withSeed(
             parameter->shape.sizes, (size_t)parameter->shape.rank * sizeof(parameter->shape.sizes[0]), hash);

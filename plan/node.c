@@ -31,7 +31,7 @@ void problem_of(const struct plan *plan, const struct node *node, struct problem
 
 bool node_is_constant(const struct graph *graph, const struct node *node)
 {
-    if (node_added(node) != NO_VALUE) return false;
+    if (node_added(node) != NO_VALUE || node->operation->made_anew) return false;
     for (int i = 0; i < node->input_count; i++) {
         const struct value *v = graph_at(graph, node->inputs[i]);
         if (!v || v->role == ROLE_PARAMETER) continue;
@@ -67,10 +67,13 @@ void implementation_key(
     const struct problem *problem, const struct implementation *implementation, bool bf16, char key[IMPLEMENTATION_KEY])
 {
     char kind[IMPLEMENTATION_KIND] = "";
+    bool bytes = false;
+    for (int i = 0; i < problem->node->input_count; i++)
+        bytes |= problem->inputs[i] && problem->inputs[i]->type == TYPE_INT8;
     if (implementation->kind) implementation->kind(problem, kind);
     key[0] = '\0';
-    number_append(key, IMPLEMENTATION_KEY, "%s/%s%s%s%s", problem->node->operation->name, implementation->name,
-        *kind ? "/" : "", kind, bf16 ? "/bf16" : "");
+    number_append(key, IMPLEMENTATION_KEY, "%s/%s%s%s%s%s", problem->node->operation->name, implementation->name,
+        *kind ? "/" : "", kind, bytes ? "/int8" : "", bf16 ? "/bf16" : "");
 }
 
 static void append_sizes(char *name, const char *before, const int64_t *sizes, int count)
@@ -84,6 +87,8 @@ static void append_shape(char *name, const struct value *value)
 {
     const bool batched = value->batched && value->shape.rank > 0;
     append_sizes(name, batched ? "/Nx" : "/", value->shape.sizes + batched, value->shape.rank - batched);
+    if (value->role == ROLE_PARAMETER && value->type == TYPE_BF16) number_append(name, PROBLEM_NAME, "bf16");
+    if (value->type == TYPE_INT8) number_append(name, PROBLEM_NAME, "int8");
 }
 
 /* Appends "/k3x3": the first letter of the attribute's name, and its sizes. */

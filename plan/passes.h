@@ -20,6 +20,9 @@ struct pattern;
 /* Applies one pattern wherever it matches; returns whether the graph changed. Dropped nodes stay until
  * edit_compact(). */
 bool rewrite_by(struct plan *plan, const struct pattern *pattern);
+/* Sets the types of parameters that are stored in fewer bits, and inserts nodes that make floats of them where no
+ * kernel reads them so. */
+tutti_status pass_stored(struct plan *plan);
 /* Drops nodes whose outputs nobody uses. */
 tutti_status pass_sweep(struct plan *plan);
 /* Chooses the implementation of every node and the layout of every value; inserts `reorder` nodes between layouts. */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "graph/stored.h"
 #include "layers/interpreter/interpreter.h"
 #include "plan/node.h"
 #include "runtime/memory.h"
@@ -75,11 +76,6 @@ static uint16_t to_bf16(float f)
     return (uint16_t)(bits >> 16);
 }
 
-static bool is_float(const struct value *value)
-{
-    return value->type == TYPE_F32 || value->type == TYPE_BF16;
-}
-
 static const struct step_constants constants = { .seed_low = 1, .gradient_weight = 0.5f, .learning_rate = 0.1f };
 
 /* Makes numbers in [0.1, 1.1). They are positive, so that they can also stand for deviations and open the gates of
@@ -100,6 +96,20 @@ static float factor_of(const struct value *value, unsigned flags)
     return factor;
 }
 
+/* Stores made-up numbers, which repeat, as a parameter of bytes with scales; and reads them, as a kernel does. */
+static void make_up_bytes(const struct value *value, const uint16_t numbers[NUMBERS], float factor, unsigned char *data)
+{
+    const int64_t row = value_size(value, 0), rows = value_elements(value) / row;
+    const size_t bytes = stored_row_bytes(TYPE_INT8, row);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < row; i += STORED_BLOCK) {
+            float block[STORED_BLOCK];
+            const int64_t count = row - i < STORED_BLOCK ? row - i : STORED_BLOCK;
+            for (int64_t j = 0; j < count; j++) block[j] = factor * from_bf16(numbers[(r * row + i + j) % NUMBERS]);
+            stored_write(TYPE_INT8, row, i, count, block, data + (size_t)r * bytes);
+        }
+}
+
 /* Writes a value's made-up numbers. Integers stay 0: labels are class 0. */
 static void make_up(const struct value *value, uint32_t number, unsigned flags, int width, void *data)
 {
@@ -108,11 +118,12 @@ static void make_up(const struct value *value, uint32_t number, unsigned flags, 
         *(struct step_constants *)data = constants;
         return;
     }
-    if (!is_float(value)) return;
+    if (!value_is_float(value)) return;
     uint16_t numbers[NUMBERS];
     make_numbers(number, numbers);
     size_t elements = (size_t)value_elements(value);
-    for (size_t i = 0; i < elements; i++) {
+    if (value->type == TYPE_INT8) make_up_bytes(value, numbers, factor, data);
+    for (size_t i = 0; value->type != TYPE_INT8 && i < elements; i++) {
         const size_t at = place_of(value, width, i);
         if (value->type == TYPE_BF16)
             ((uint16_t *)data)[at] = to_bf16(factor * from_bf16(numbers[i % NUMBERS]));
@@ -141,7 +152,7 @@ static struct value take_value(const struct value *given, enum value_layout layo
 {
     struct value value = *given;
     value.layout = layout;
-    if (value.type == TYPE_BF16 && !bf16) value.type = TYPE_F32;
+    if (value.type == TYPE_BF16 && value.role != ROLE_PARAMETER && !bf16) value.type = TYPE_F32;
     return value;
 }
 
@@ -247,7 +258,7 @@ static tutti_status output_read(struct trial *trial, int output, float **data)
     const struct value *value = trial->problem.outputs[output];
     void *raw = NULL;
     *data = NULL;
-    if (!value || !is_float(value)) return TUTTI_OK;
+    if (!value || !value_is_float(value)) return TUTTI_OK;
     int width = trial->device->can.vector_width;
     size_t bytes = value_bytes(value, width), elements = (size_t)value_elements(value);
     raw = memory_new(bytes, 1);
@@ -298,6 +309,24 @@ done:
     return status;
 }
 
+/* Rounds numbers as a parameter of bytes with scales does. Returns false without memory. */
+static bool round_to_bytes(const struct value *value, double *array)
+{
+    const int64_t row = value_size(value, 0), rows = value_elements(value) / row;
+    float *numbers = memory_new((size_t)row, sizeof *numbers);
+    unsigned char *bytes = memory_new(stored_row_bytes(TYPE_INT8, row), 1);
+    for (int64_t r = 0; numbers && bytes && r < rows; r++) {
+        for (int64_t i = 0; i < row; i++) numbers[i] = (float)array[r * row + i];
+        stored_write(TYPE_INT8, row, 0, row, numbers, bytes);
+        stored_read(TYPE_INT8, 1, row, bytes, numbers);
+        for (int64_t i = 0; i < row; i++) array[r * row + i] = (double)numbers[i];
+    }
+    const bool done = numbers && bytes;
+    free(numbers);
+    free(bytes);
+    return done;
+}
+
 /* Returns the numbers that upload() wrote, in the order of the value's shape. */
 static double *input_array(const struct value *value, uint32_t number, unsigned flags)
 {
@@ -305,9 +334,13 @@ static double *input_array(const struct value *value, uint32_t number, unsigned 
     const size_t elements = (size_t)value_elements(value);
     uint16_t numbers[NUMBERS];
     double *array = memory_new(elements, sizeof *array);
-    if (!array || flags & PORT_ZERO_IN_TRIALS || value->role == ROLE_CONSTANTS || !is_float(value)) return array;
+    if (!array || flags & PORT_ZERO_IN_TRIALS || value->role == ROLE_CONSTANTS || !value_is_float(value)) return array;
     make_numbers(number, numbers);
     for (size_t i = 0; i < elements; i++) array[i] = factor * (double)from_bf16(numbers[i % NUMBERS]);
+    if (value->type == TYPE_INT8 && !round_to_bytes(value, array)) {
+        free(array);
+        return NULL;
+    }
     return array;
 }
 

@@ -86,7 +86,9 @@ static tutti_status add(struct tutti_tuner *tuner, const struct candidate *candi
 static bool can_be_tried(const struct problem *problem)
 {
     for (int i = 0; i < problem->node->input_count; i++)
-        if (problem->inputs[i] && value_type_bytes(problem->inputs[i]->type) == 1) return false;
+        if (problem->inputs[i] && value_type_bytes(problem->inputs[i]->type) == 1 &&
+            problem->inputs[i]->type != TYPE_INT8)
+            return false;
     return true;
 }
 

@@ -51,7 +51,7 @@ static bool checkable(const struct plan *plan, const struct node *node)
         return false;
     for (int i = 0; i < node->input_count; i++) {
         const struct value *v = graph_at(&plan->graph, node->inputs[i]);
-        if (v && value_type_bytes(v->type) == 1)
+        if (v && value_type_bytes(v->type) == 1 && v->type != TYPE_INT8)
             return false; /* indexes that mean something: made-up ones could point outside */
     }
     return true;

@@ -20,6 +20,8 @@ const char *gemm_refusal(
     const struct gemm_implementation *implementation, const struct gemm *gemm, const struct capabilities *can)
 {
     const struct gemm full = filled(gemm);
+    if (gemm->stored != GEMM_FLOATS && !implementation->takes_stored) return "it reads weights that are floats only";
+    if (gemm->stored != GEMM_FLOATS && gemm->b.stride) return "it reads one stored matrix, not several";
     return implementation->refusal(&full, can);
 }
 
@@ -91,6 +93,7 @@ const char *gemm_options(const struct gemm *gemm, char *buffer, size_t size)
     buffer[0] = '\0';
     number_append(buffer, size, "-DBIAS=%d -DACCUMULATE=%d %s", gemm->bias, gemm->accumulate,
         gemm->activation ? gemm->activation : "");
+    if (gemm->stored != GEMM_FLOATS) number_append(buffer, size, " -DSTORED=%d", (int)gemm->stored);
     return buffer;
 }
 
@@ -123,6 +126,8 @@ void gemm_emit_finish(
 void gemm_work(const struct gemm *gemm, struct launch *launch)
 {
     double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batch = (double)gemm->batch;
-    double floats = batch * (m * k + k * n + m * n * (gemm->accumulate ? 2 : 1)) + (gemm->bias ? n : 0);
+    static const double sizes[] = { [GEMM_FLOATS] = 1, [GEMM_BF16] = 0.5, [GEMM_INT8] = 0.265625 };
+    double floats = batch * (m * k + k * n * sizes[gemm->stored] + m * n * (gemm->accumulate ? 2 : 1)) +
+        (gemm->bias ? n : 0);
     launch_work(launch, 2 * batch * m * n * k, 4 * floats);
 }

@@ -28,9 +28,13 @@ struct gemm_matrix {
 #define GEMM_DECLARE(name, ...) extern const struct gemm_implementation gemm_##name;
 GEMM_IMPLEMENTATIONS(GEMM_DECLARE)
 
+/* What B consists of: floats, or a parameter as graph/stored.h describes it. */
+enum gemm_stored { GEMM_FLOATS, GEMM_BF16, GEMM_INT8 };
+
 struct gemm {
     int64_t m, n, k, batch; /* batch 1 for one product */
     bool transpose_a, transpose_b;
+    enum gemm_stored stored;    /* b.ld counts its elements: of GEMM_INT8 bytes, scales included */
     struct gemm_matrix a, b, c; /* c: of what is added, too */
     bool bias;                  /* a vector of n floats added to each row */
     bool accumulate;            /* added to what C holds, or to what `add` holds */

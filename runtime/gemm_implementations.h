@@ -26,6 +26,7 @@ struct gemm_implementation {
     struct gemm_design (*design)(const struct gemm *gemm, const struct capabilities *can); /* NULL: none is needed */
     size_t (*workspace)(const struct gemm *gemm, const struct capabilities *can);          /* NULL: none */
     void (*emit)(const struct gemm *gemm, const struct gemm_buffers *buffers, struct launch_list *list);
+    bool takes_stored; /* reads B of each enum gemm_stored: its kernels get it as STORED (clkernels/stored.h) */
 };
 
 /* Whether all sizes fit the 32-bit integers of the kernels. */

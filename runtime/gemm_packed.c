@@ -197,4 +197,5 @@ const struct gemm_implementation gemm_packed = {
     .design = choose,
     .workspace = workspace,
     .emit = emit,
+    .takes_stored = true,
 };

@@ -31,6 +31,7 @@ static const char *refusal(const struct gemm *gemm, const struct capabilities *c
     if (!gemm_is_small(gemm)) return "a size of the product is larger than 2^30";
     if (gemm->batch != 1) return "it computes one product, not a batch of products";
     if (form_of(gemm) == FORM_NONE) return "both matrices are transposed";
+    if (form_of(gemm) == FORM_OUTER && gemm->stored != GEMM_FLOATS) return "it reads a few rows that are floats only";
     if (small_of(gemm) > SMALL_MOST) return "the batch has more than 8 samples";
     if (form_of(gemm) == FORM_ROWS && can->local_bytes < 3 * sizeof(float) * STRIP_MOST * SMALL_MOST)
         return "the device's local memory is too small for a strip of the output";
@@ -126,4 +127,5 @@ const struct gemm_implementation gemm_skinny = {
     .refusal = refusal,
     .workspace = workspace,
     .emit = emit,
+    .takes_stored = true,
 };

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/network.h"
+#include "graph/parameter_storage.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/step.h"
 #include "parallel/trainer.h"
@@ -57,8 +58,7 @@ static tutti_status merge(const struct checkpoint *checkpoint, const struct adap
 {
     const struct parameter *weight = &checkpoint->parameters[adapter->weight];
     const struct parameter *down = &checkpoint->parameters[adapter->down], *up = &checkpoint->parameters[adapter->up];
-    const float *w = parameter_in(weight, &checkpoint->weights), *a = parameter_in(down, &checkpoint->weights);
-    const float *b = parameter_in(up, &checkpoint->weights);
+    const float *a = parameter_in(down, &checkpoint->weights), *b = parameter_in(up, &checkpoint->weights);
     const int64_t outputs = up->shape.sizes[0], rank = up->shape.sizes[1], inputs = down->shape.sizes[1];
     double *row = memory_new((size_t)inputs, sizeof(*row));
     *merged = memory_new((size_t)weight->elements, sizeof(**merged));
@@ -66,13 +66,14 @@ static tutti_status merge(const struct checkpoint *checkpoint, const struct adap
         free(row);
         return TUTTI_NO_MEMORY;
     }
+    parameter_get(weight, &checkpoint->weights, *merged);
     for (int64_t o = 0; o < outputs; o++) {
         memset(row, 0, (size_t)inputs * sizeof(*row));
         for (int64_t r = 0; r < rank; r++)
             for (int64_t i = 0; i < inputs; i++) row[i] += (double)b[o * rank + r] * (double)a[r * inputs + i];
         for (int64_t i = 0; i < inputs; i++) {
             const int64_t at = adapter->transposed ? i * outputs + o : o * inputs + i;
-            (*merged)[at] = (float)((double)w[at] + (double)adapter->scale * row[i]);
+            (*merged)[at] = (float)((double)(*merged)[at] + (double)adapter->scale * row[i]);
         }
     }
     free(row);

@@ -21,6 +21,8 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
+#include "graph/parameter_storage.h"
+#include "graph/stored.h"
 #include "tutti_finetune.h"
 
 #include <errno.h>
@@ -86,7 +88,7 @@ static tutti_status list_add(struct list *list, const struct safetensors_tensor 
     return TUTTI_OK;
 }
 
-static struct safetensors_tensor tensor_of(const struct parameter *parameter, char *name, const float *values)
+static struct safetensors_tensor tensor_of(const struct parameter *parameter, char *name, const void *values)
 {
     struct safetensors_tensor tensor = { .name = name,
         .type = SAFETENSORS_F32,
@@ -94,6 +96,28 @@ static struct safetensors_tensor tensor_of(const struct parameter *parameter, ch
         .data = values,
         .bytes = (size_t)parameter->elements * sizeof(float) };
     for (int i = 0; i < parameter->shape.rank; i++) tensor.sizes[i] = parameter->shape.sizes[i];
+    return tensor;
+}
+
+static void make_floats(const struct safetensors_tensor *tensor, void *data)
+{
+    const int64_t row = tensor->sizes[tensor->rank - 1];
+    const int64_t elements = (int64_t)(tensor->bytes / sizeof(float));
+    stored_read(TYPE_INT8, elements / row, row, tensor->made_of, data);
+}
+
+/* bfloat16 numbers are saved as they are, bytes with scales as the floats that they stand for. */
+static struct safetensors_tensor stored_tensor_of(const struct parameter *parameter, char *name, const void *values)
+{
+    struct safetensors_tensor tensor = tensor_of(parameter, name, values);
+    if (parameter_type(parameter) == TYPE_BF16) {
+        tensor.type = SAFETENSORS_BF16;
+        tensor.bytes = parameter_bytes(parameter);
+    } else if (parameter_type(parameter) == TYPE_INT8) {
+        tensor.data = NULL;
+        tensor.make = make_floats;
+        tensor.made_of = values;
+    }
     return tensor;
 }
 
@@ -118,11 +142,12 @@ static tutti_status list_weights(const struct checkpoint *checkpoint, struct lis
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
-        const float *values =
-            checkpoint->arrays ? checkpoint->arrays[i] : parameter_in(parameter, &checkpoint->weights);
+        const void *own = parameter_bytes_in(parameter, &checkpoint->weights);
+        const void *values = checkpoint->arrays ? checkpoint->arrays[i] : own;
         if (!values) continue;
-        const struct safetensors_tensor tensor = tensor_of(
-            parameter, memory_format("%s%s", checkpoint->prefix ? checkpoint->prefix : "", parameter->name), values);
+        char *name = memory_format("%s%s", checkpoint->prefix ? checkpoint->prefix : "", parameter->name);
+        const struct safetensors_tensor tensor =
+            values == own ? stored_tensor_of(parameter, name, values) : tensor_of(parameter, name, values);
         TRY(list_add(list, &tensor));
         if (parameter->kind == PARAMETER_STATISTIC && text_ends_with(parameter->name, statistic_end))
             TRY(add_counter(list, parameter->name, &checkpoint->position.steps));
@@ -150,22 +175,29 @@ done:
     return status;
 }
 
-static uint64_t hash_of_tensor(const struct safetensors_tensor *tensor)
+static uint64_t hash_of_tensor(const struct safetensors_tensor *tensor, const void *data)
 {
-    return XXH3_64bits_withSeed(tensor->data, tensor->bytes, XXH3_64bits(tensor->name, strlen(tensor->name)));
+    return XXH3_64bits_withSeed(data, tensor->bytes, XXH3_64bits(tensor->name, strlen(tensor->name)));
 }
 
-static uint64_t hash_of_list(const struct list *list)
+static tutti_status hash_list(const struct list *list, uint64_t *hash)
 {
-    uint64_t hash = 0; /* a sum: in any order */
-    for (int i = 0; i < list->count; i++) hash += hash_of_tensor(&list->tensors[i]);
-    return hash;
+    *hash = 0; /* a sum: in any order */
+    for (int i = 0; i < list->count; i++) {
+        void *memory;
+        const void *data = safetensors_data(&list->tensors[i], &memory);
+        if (!data) return TUTTI_NO_MEMORY;
+        *hash += hash_of_tensor(&list->tensors[i], data);
+        free(memory);
+    }
+    return TUTTI_OK;
 }
 
 static uint64_t hash_of_file(const struct safetensors *file)
 {
     uint64_t hash = 0;
-    for (int i = 0; i < safetensors_count(file); i++) hash += hash_of_tensor(safetensors_at(file, i));
+    for (int i = 0; i < safetensors_count(file); i++)
+        hash += hash_of_tensor(safetensors_at(file, i), safetensors_at(file, i)->data);
     return hash;
 }
 
@@ -300,10 +332,12 @@ tutti_status checkpoint_save(const struct checkpoint *checkpoint, const char *na
     struct list weights = { 0 }, states = { 0 };
     struct description description = { .count = 0 };
     bool undo = false;
+    uint64_t hash;
     TRY(names_make(&names, name));
     TRY(list_weights(checkpoint, &weights));
     TRY(list_states(checkpoint, &states));
-    describe_state(&description, checkpoint, hash_of_list(&weights));
+    TRY(hash_list(&weights, &hash));
+    describe_state(&description, checkpoint, hash);
     describe_loss_scale(&description, &checkpoint->loss_scale);
     describe_metrics(&description, &checkpoint->position);
     TRY(file_lock_take(&lock, names.lock, LOCK_SECONDS));
@@ -401,13 +435,31 @@ done:
     return status;
 }
 
+void checkpoint_take(const struct parameter *parameter, const struct parameter_arenas *arenas,
+    const struct safetensors_tensor *tensor)
+{
+    enum { PART = 64 * STORED_BLOCK };
+    const int64_t row = parameter_row(parameter);
+    const enum value_type type = parameter_type(parameter);
+    if (type != TYPE_BF16 && type != TYPE_INT8) {
+        safetensors_floats(tensor, parameter_in(parameter, arenas));
+        return;
+    }
+    for (int64_t r = 0; r < parameter_rows(parameter); r++)
+        for (int64_t i = 0; i < row; i += PART) {
+            float numbers[PART];
+            const int64_t count = row - i < PART ? row - i : PART;
+            safetensors_some_floats(tensor, (size_t)(r * row + i), (size_t)count, numbers);
+            parameter_set_part(parameter, arenas, r, i, count, numbers);
+        }
+}
+
 static void copy_weights(const struct checkpoint *checkpoint, const struct safetensors *file)
 {
     for (size_t i = 0; i < checkpoint->count; i++) {
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
-        const struct safetensors_tensor *tensor = safetensors_find(file, parameter->name);
-        safetensors_floats(tensor, parameter_in(parameter, &checkpoint->weights));
+        checkpoint_take(parameter, &checkpoint->weights, safetensors_find(file, parameter->name));
     }
 }
 

@@ -204,7 +204,7 @@ static tutti_status load(struct matching *m, const char *path)
     for (size_t i = 0; i < m->checkpoint->count; i++) {
         const struct parameter *parameter = &m->checkpoint->parameters[i];
         if (!m->found[i]) continue;
-        safetensors_floats(m->found[i], parameter_in(parameter, &m->checkpoint->weights));
+        checkpoint_take(parameter, &m->checkpoint->weights, m->found[i]);
         if (parameter->kind == PARAMETER_TRAINED)
             parameters_begin_ema(m->store, parameter->offset, parameter->elements);
     }

@@ -2,6 +2,7 @@
 #include "train/parameters.h"
 
 #include "base/log.h"
+#include "graph/parameter_storage.h"
 #include "parallel/newest.h"
 #include "parallel/ranks_average.h"
 #include "parallel/ranks_notes.h"
@@ -38,15 +39,12 @@ tutti_status trainer_find_trained(tutti_trainer *trainer, const char *name, cons
         (*parameter)->kind == PARAMETER_FROZEN ? "frozen" : "a running statistic");
 }
 
-tutti_status trainer_find_parameter(
-    tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values)
+tutti_status trainer_find_parameter(tutti_trainer *trainer, const char *name, const struct parameter **parameter)
 {
     tutti_status status;
     TRY(find(trainer, name, parameter));
     TRY(trainer_use_ema(trainer, false));
     TRY(newest_to_host(trainer));
-    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
-    *values = parameter_in(*parameter, &arenas);
 done:
     return status;
 }
@@ -100,10 +98,10 @@ static tutti_status get_parameter(tutti_trainer *trainer, const char *name, floa
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    float *found = NULL;
-    TRY(trainer_find_parameter(trainer, name, &parameter, &found));
+    TRY(trainer_find_parameter(trainer, name, &parameter));
     TRY(trainer_check_array(parameter, values, count));
-    memcpy(values, found, (size_t)count * sizeof(float));
+    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
+    parameter_get(parameter, &arenas, values);
 done:
     return status;
 }
@@ -120,11 +118,11 @@ static tutti_status set_parameter(tutti_trainer *trainer, const char *name, cons
 {
     tutti_status status;
     const struct parameter *parameter = NULL;
-    float *found = NULL;
-    TRY(trainer_find_parameter(trainer, name, &parameter, &found));
+    TRY(trainer_find_parameter(trainer, name, &parameter));
     TRY(trainer_check_owns(trainer, "tutti_set_parameter()"));
     TRY(trainer_check_array(parameter, values, count));
-    memcpy(found, values, (size_t)count * sizeof(float));
+    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
+    parameter_set(parameter, &arenas, values);
     trainer_parameter_changed(trainer, parameter);
 done:
     return status;

@@ -6,11 +6,11 @@
 
 struct tutti_trainer;
 
-/* Find a parameter by its name, one that trains for trainer_find_trained(). `values` is where its numbers, its kept
- * gradient or its state are on the host, which has the newest then. */
+/* Find a parameter by its name, one that trains for trainer_find_trained(). The host has the newest then. `values` is
+ * where its kept gradient or its state are. */
 tutti_status trainer_find_trained(struct tutti_trainer *trainer, const char *name, const struct parameter **parameter);
 tutti_status trainer_find_parameter(
-    struct tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values);
+    struct tutti_trainer *trainer, const char *name, const struct parameter **parameter);
 tutti_status trainer_find_gradient(
     struct tutti_trainer *trainer, const char *name, const struct parameter **parameter, float **values);
 tutti_status trainer_find_state(struct tutti_trainer *trainer, const char *name, const char *state,

@@ -1,5 +1,6 @@
 /* A copy of a training in memory: see include/tutti_finetune.h. */
 #include "base/memory.h"
+#include "graph/parameter_storage.h"
 #include "parallel/newest.h"
 #include "parallel/ranks_notes.h"
 #include "parallel/step.h"
@@ -44,7 +45,7 @@ static tutti_status keep(
     kept->name = memory_copy_text(parameter->name);
     kept->floats = memory_new(count, (size_t)(1 + (kept->trained ? states : 0)) * sizeof(float));
     if (!kept->name || !kept->floats) return TUTTI_NO_MEMORY;
-    memcpy(kept->floats, parameter_in(parameter, &checkpoint->weights), count * sizeof(float));
+    parameter_get(parameter, &checkpoint->weights, kept->floats);
     for (int s = 0; kept->trained && s < states; s++)
         memcpy(
             kept->floats + (size_t)(1 + s) * count, checkpoint->states[s] + parameter->offset, count * sizeof(float));
@@ -141,7 +142,7 @@ static bool copy(const tutti_snapshot *snapshot, struct checkpoint *checkpoint, 
         const struct parameter *parameter = &checkpoint->parameters[i];
         if (parameter->kind == PARAMETER_CONSTANT) continue;
         const size_t count = (size_t)kept->elements, bytes = count * sizeof(float);
-        memcpy(parameter_in(parameter, &checkpoint->weights), kept->floats, bytes);
+        parameter_set(parameter, &checkpoint->weights, kept->floats);
         for (int s = 0; parameter->kind == PARAMETER_TRAINED && s < states; s++) {
             const int from = matching_state(snapshot, kept, checkpoint->optimizer, s);
             begun |= from < 0 && s != optimizer_ema_state(checkpoint->optimizer);

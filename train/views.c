@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/options.h"
+#include "graph/parameter_storage.h"
 #include "parallel/newest.h"
 #include "parallel/trainer.h"
 #include "replica/run.h"
@@ -57,10 +58,15 @@ static tutti_status open_parameter(
 static tutti_status view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)
 {
     const struct parameter *parameter = NULL;
-    float *values = NULL;
-    tutti_status status = trainer_find_parameter(trainer, name, &parameter, &values);
+    tutti_status status = trainer_find_parameter(trainer, name, &parameter);
     if (status == TUTTI_OK) status = trainer_check_owns(trainer, "tutti_view_parameter()");
-    return status == TUTTI_OK ? open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, values, view) : status;
+    if (status != TUTTI_OK) return status;
+    if (parameter_type(parameter) != TYPE_F32)
+        return fail(TUTTI_UNSUPPORTED,
+            "'%s' is not stored as floats since tutti_store(): tutti_get_parameter() and tutti_set_parameter() convert it",
+            name);
+    const struct parameter_arenas arenas = parameters_arenas(trainer->store);
+    return open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, parameter_in(parameter, &arenas), view);
 }
 
 tutti_status tutti_view_parameter(tutti_trainer *trainer, const char *name, tutti_view *view)

@@ -24,6 +24,7 @@ Suite *suite_parameters(void);
 Suite *suite_readers(void);
 Suite *suite_scored(void);
 Suite *suite_sequences(void);
+Suite *suite_stored(void);
 Suite *suite_sync(void);
 
 void calls_alone(TCase *cases);
