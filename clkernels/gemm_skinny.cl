@@ -26,7 +26,40 @@ INLINE float finish(float v, global const float *bias, global const float *added
 #if FORM == 1
 /* Rows of B at a time: ROWS * SMALL accumulators in registers. */
 #define ROWS (SMALL <= 8 ? 3 : 1)
-#define AHEAD (2048 / (int)sizeof(stored_t)) /* elements of a row prefetched ahead: the device's own prefetching ends with the page */
+#define AHEAD ((STORED == 2 ? 4096 : 2048) / (int)sizeof(stored_t)) /* elements prefetched ahead: the device's own prefetching ends with the page */
+/* Where what will be read after AHEAD more elements lies from a row's begin on: after its end, ROWS rows further on. */
+INLINE int ahead_of(int at, int ldb)
+{
+    return at + AHEAD + (at + AHEAD < ldb ? 0 : (ROWS - 1) * ldb);
+}
+
+#define IN_BLOCKS (STORED != 0 && SMALL <= 3)
+#if IN_BLOCKS
+/* c += the products of a block of each row: a prefetch for each cache line, and one multiplication by a scale. */
+INLINE void add_block(
+    VF c[ROWS][SMALL], global const stored_t *row[ROWS], global const float *A, int lda, int at, int ahead, int k)
+{
+    VF block[ROWS][SMALL];
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        UNROLL for (int i = 0; i < SMALL; i++) block[r][i] = (VF)(0.0f);
+        UNROLL for (int e = 0; e < STORED_BLOCK; e += 64 / (int)sizeof(stored_t)) PREFETCH(row[r] + ahead + e);
+    }
+    UNROLL for (int e = 0; e < STORED_BLOCK; e += V)
+    {
+        VF b[ROWS];
+        UNROLL for (int r = 0; r < ROWS; r++) b[r] = STORED_UNSCALED(row[r], at + e);
+        UNROLL for (int i = 0; i < SMALL; i++)
+        {
+            const VF a = VLOAD(0, A + (size_t)i * lda + at + e);
+            UNROLL for (int r = 0; r < ROWS; r++) block[r][i] = fma(b[r], a, block[r][i]);
+        }
+    }
+    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int i = 0; i < SMALL; i++) c[r][i]
+        = fma(block[r][i], (VF)(STORED_SCALE(row[r], at, k)), c[r][i]);
+}
+#endif
+
 TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
 {
     const int first = get_group_id(0) * columns, end = min(first + columns, n);
@@ -42,6 +75,9 @@ TASK void gemm_skinny_dot(DOT_ARGUMENTS(PARAMETER))
         while (at + V <= k) {
             const int stop = min(at + CHAIN * V, k);
             UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int i = 0; i < SMALL; i++) c[r][i] = (VF)(0.0f);
+#if IN_BLOCKS
+            for (; at + STORED_BLOCK <= stop; at += STORED_BLOCK) add_block(c, row, A, lda, at, ahead_of(at, ldb), k);
+#endif
             for (; at + V <= stop; at += V) {
                 VF b[ROWS];
                 UNROLL for (int r = 0; r < ROWS; r++)

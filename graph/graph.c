@@ -484,7 +484,10 @@ static void print_value(const struct graph *graph, const char *port, int value, 
         text_append(text, "%s%s%s", i ? "," : "", kind, size_print(v->shape.sizes[i], size));
     }
     static const char *const layouts[] = { "", "b", "c" };
-    text_append(text, "]%s%s", layouts[v->layout], v->type == TYPE_BF16 ? "/bf16" : v->type == TYPE_INT8 ? "/int8" : "");
+    text_append(text, "]%s%s", layouts[v->layout],
+        v->type == TYPE_BF16       ? "/bf16"
+            : v->type == TYPE_INT8 ? "/int8"
+                                   : "");
 }
 
 /* Prints " + add + relu". The function of any other kind of fusion follows its name in brackets. */

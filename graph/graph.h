@@ -22,8 +22,8 @@ struct bound_sizes {
 };
 
 /* BF16: an F32 that the plan stores as the upper half of a float (plan/storage.c), or a parameter that is stored so
- * (graph/stored.h). INT8: an F32 parameter that is stored as bytes with scales. Only inputs are F16, BF16_INPUT or BOOL,
- * and only `convert` reads them. */
+ * (graph/stored.h). INT8: an F32 parameter that is stored as bytes with scales. Only inputs are F16, BF16_INPUT or
+ * BOOL, and only `convert` reads them. */
 enum value_type { TYPE_F32, TYPE_I32, TYPE_U8, TYPE_BF16, TYPE_F16, TYPE_BF16_INPUT, TYPE_BOOL, TYPE_INT8 };
 
 /* PLAIN: row-major as the shape says (N, C, H, W). The other layouts need channels followed by space

@@ -41,8 +41,8 @@ struct work {
 enum { CHUNK = 1 << 18 };
 
 /* Writes elements first .. last - 1 of a parameter to values[0] and following. */
-static void make_values(const struct work *work, const struct parameter *p, uint32_t number, int64_t first,
-    int64_t last, float *values)
+static void make_values(
+    const struct work *work, const struct parameter *p, uint32_t number, int64_t first, int64_t last, float *values)
 {
     bool normal;
     double scale;

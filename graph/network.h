@@ -25,8 +25,8 @@ struct parameter {
     enum parameter_kind kind;
     enum value_type type;   /* F32; a constant can also be I32 */
     enum value_type stored; /* by tutti_store(): F32, BF16 or INT8 (graph/stored.h) */
-    int64_t offset;       /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
-    float momentum;       /* of a statistic, for each use */
+    int64_t offset;         /* floats from the start of its arena; multiples of PARAMETER_ALIGNMENT */
+    float momentum;         /* of a statistic, for each use */
     /* Set by tutti_group(): factor of the learning rate (0: 1), and replacement of tutti_training.weight_decay. */
     float rate_factor, weight_decay;
     bool has_weight_decay;

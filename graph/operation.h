@@ -185,7 +185,8 @@ struct operation {
     /* Inputs that some implementations read as parameters of types BF16 and INT8 (graph/stored.h): bit i for number i.
      * `fits` refuses others. */
     unsigned stored_inputs;
-    /* The operation, with the same ports and attributes, that takes this one's place for such parameters. NULL: none. */
+    /* The operation, with the same ports and attributes, that takes this one's place for such parameters. NULL: none.
+     */
     const struct operation *from_stored;
     /* The result is made of parameters, but takes too much memory to be kept between runs. */
     bool made_anew;

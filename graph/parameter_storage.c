@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "graph/stored.h"
 
-
 enum value_type parameter_type(const struct parameter *parameter)
 {
     const bool stored = parameter->kind == PARAMETER_FROZEN && parameter->shape.rank >= 2;

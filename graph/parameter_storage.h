@@ -11,8 +11,8 @@ int64_t parameter_row(const struct parameter *parameter); /* numbers of a row */
 size_t parameter_bytes(const struct parameter *parameter);
 /* Where it lies. */
 void *parameter_bytes_in(const struct parameter *parameter, const struct parameter_arenas *arenas);
-/* Read and write all numbers of a parameter, or `count` numbers of a row from `first` on, a multiple of STORED_BLOCK. The
- * count is one, too, unless they are the row's last ones. */
+/* Read and write all numbers of a parameter, or `count` numbers of a row from `first` on, a multiple of STORED_BLOCK.
+ * The count is one, too, unless they are the row's last ones. */
 void parameter_get(const struct parameter *parameter, const struct parameter_arenas *arenas, float *to);
 void parameter_set(const struct parameter *parameter, const struct parameter_arenas *arenas, const float *from);
 void parameter_set_part(const struct parameter *parameter, const struct parameter_arenas *arenas, int64_t row,

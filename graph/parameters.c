@@ -315,9 +315,11 @@ tutti_status tutti_store(tutti_network *network, const char *pattern, tutti_stor
         parameter->stored = types[storage];
     }
     if (found == 0)
-        FAIL(TUTTI_INVALID, "%s '%s': only frozen parameters of two dimensions and more are stored otherwise; "
-            "tutti_freeze() freezes", matching ? "no matrix is frozen among the parameters with names like" :
-            "no parameter has a name like", pattern);
+        FAIL(TUTTI_INVALID,
+            "%s '%s': only frozen parameters of two dimensions and more are stored otherwise; "
+            "tutti_freeze() freezes",
+            matching ? "no matrix is frozen among the parameters with names like" : "no parameter has a name like",
+            pattern);
 done:
     return status;
 }

@@ -21,17 +21,17 @@ TUTTI_API tutti_status tutti_unfreeze(tutti_network *network, const char *patter
 typedef enum tutti_storage {
     TUTTI_STORE_F32,
     TUTTI_STORE_BF16, /* rounded to bfloat16, in half the memory */
-    /* Each 64 numbers along the last axis as bytes, with one scale: their largest magnitude / 127. 8.5 bits a number; an
-     * error of at most 1/254 of that magnitude. */
+    /* Each 64 numbers along the last axis as bytes, with one scale: their largest magnitude / 127. 8.5 bits a number;
+     * an error of at most 1/254 of that magnitude. */
     TUTTI_STORE_INT8
 } tutti_storage;
 /* Stores every frozen parameter of two dimensions and more whose name matches a pattern, as for tutti_freeze(), in
  * fewer bits, so that large networks are trained by adapters (tutti_lora()) and run in less memory. Products of samples
- * with such a matrix and rows of a table of embeddings read it as it is stored; all else, and the GPU class, converts it
- * for the time of an operation. Results are floats. Initial, loaded and set values are rounded; tutti_get_parameter()
- * and files have what is kept. tutti_view_parameter() refuses it. A parameter that trains is stored in floats. Call it
- * after tutti_freeze() or tutti_lora(), and before tutti_compile(). Errors: TUTTI_INVALID if no frozen matrix matches,
- * or a trainer uses the network. */
+ * with such a matrix and rows of a table of embeddings read it as it is stored; all else, and the GPU class, converts
+ * it for the time of an operation. Results are floats. Initial, loaded and set values are rounded;
+ * tutti_get_parameter() and files have what is kept. tutti_view_parameter() refuses it. A parameter that trains is
+ * stored in floats. Call it after tutti_freeze() or tutti_lora(), and before tutti_compile(). Errors: TUTTI_INVALID if
+ * no frozen matrix matches, or a trainer uses the network. */
 TUTTI_API tutti_status tutti_store(tutti_network *network, const char *pattern, tutti_storage storage);
 
 typedef struct tutti_group_options {

@@ -1,7 +1,7 @@
-/* What reads a parameter that is stored in fewer bits (graph/stored.h), besides products (product.c): `floats` makes the
- * floats of all of it, `embedding_stored` those of the rows of an embedding. Plans append both (plan/stored.c). */
-#include "clkernels/arguments/stored_rows.h"
+/* What reads a parameter that is stored in fewer bits (graph/stored.h), besides products (product.c): `floats` makes
+ * the floats of all of it, `embedding_stored` those of the rows of an embedding. Plans append both (plan/stored.c). */
 #include "graph/stored.h"
+#include "clkernels/arguments/stored_rows.h"
 #include "layers/elementwise.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
@@ -31,9 +31,8 @@ static void emit_rows(const struct problem *problem, const struct value *from, c
     struct launch *launch =
         launch_add(list, "stored_rows", "stored_rows", "-DSTORED=%d%s", bytes ? 2 : from->type == TYPE_BF16, options);
     ARGUMENTS_SET(launch, stored_rows, .from = buffer, .ids = ids ? ids : buffer, .y = operands->outputs[0],
-        .elements = elements, .chunk = elements_chunk(problem->device, elements),
-        .rows = value_elements(from) / length, .length = length,
-        .ld = bytes ? (int64_t)stored_row_bytes(TYPE_INT8, length) : length);
+        .elements = elements, .chunk = elements_chunk(problem->device, elements), .rows = value_elements(from) / length,
+        .length = length, .ld = bytes ? (int64_t)stored_row_bytes(TYPE_INT8, length) : length);
     elements_launch(launch, problem->device, elements);
     launch_work(launch, 0, (4 + (bytes ? 1.0625 : 2)) * (double)elements);
 }

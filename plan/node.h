@@ -19,8 +19,8 @@ bool node_has_bf16(const struct graph *graph, const struct node *node);
 bool input_takes_bf16(const struct implementation *implementation, const struct node *node, int input);
 bool output_takes_bf16(const struct implementation *implementation, const struct node *node, int output);
 /* Writes the key of an implementation for the first-use check and the blacklist, such as "conv2d/winograd". The
- * suffix "/bf16" denotes its kernels that load or store bfloat16 values, "/int8" those that load stored parameters. "dft/clfft/1024 rows" includes the kind of
- * the problem. */
+ * suffix "/bf16" denotes its kernels that load or store bfloat16 values, "/int8" those that load stored parameters.
+ * "dft/clfft/1024 rows" includes the kind of the problem. */
 enum { IMPLEMENTATION_KEY = 96 + IMPLEMENTATION_KIND };
 void implementation_key(const struct problem *problem, const struct implementation *implementation, bool bf16,
     char key[IMPLEMENTATION_KEY]);

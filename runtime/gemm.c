@@ -127,7 +127,7 @@ void gemm_work(const struct gemm *gemm, struct launch *launch)
 {
     double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batch = (double)gemm->batch;
     static const double sizes[] = { [GEMM_FLOATS] = 1, [GEMM_BF16] = 0.5, [GEMM_INT8] = 0.265625 };
-    double floats = batch * (m * k + k * n * sizes[gemm->stored] + m * n * (gemm->accumulate ? 2 : 1)) +
-        (gemm->bias ? n : 0);
+    double floats =
+        batch * (m * k + k * n * sizes[gemm->stored] + m * n * (gemm->accumulate ? 2 : 1)) + (gemm->bias ? n : 0);
     launch_work(launch, 2 * batch * m * n * k, 4 * floats);
 }

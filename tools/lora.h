@@ -3,6 +3,7 @@
 #define TOOLS_LORA_H
 
 #include "tools/options.h"
+#include "tutti_finetune.h"
 
 struct session;
 
@@ -14,6 +15,7 @@ struct lora {
     const char *layers; /* patterns; NULL: all */
     const char *others; /* patterns of --lora-train; NULL: none */
     const char *merged; /* file to write; NULL: none */
+    tutti_storage base; /* of frozen matrices */
     bool tells;         /* prints how many parameters train */
 };
 
@@ -28,11 +30,16 @@ struct lora {
             "only for weights whose names are like a PATTERN (default: all)" },                                     \
         { "lora-alpha", OPTION((l).alpha), "X", "multiply what an adapter adds by X / RANK (default RANK)", 1e-6,   \
             1e6 },                                                                                                  \
+        { "lora-base", OPTION((l).base), "TYPE",                                                                    \
+            "keep the frozen weights as fp32, bf16 or int8 with a scale for each 64 (default fp32)",                \
+            .choices = lora_bases },                                                                                \
         { "lora-dropout", OPTION((l).dropout), "X", "dropout of an adapter's input", 0, 0.99 },                     \
         { "lora-train", OPTION((l).others), "PATTERN,...", "train these parameters, too, such as a new head" },     \
     {                                                                                                               \
         "merge", OPTION((l).merged), "FILE", "write weights to which the adapters are added", .file = OPTION_WRITES \
     }
+
+extern const char *const lora_bases[];
 
 /* Checks that the options fit each other, --freeze and --folds. Weights to begin with may have adapters, `saved`:
  * without options, the network gets the same. Returns an exit status, as do all functions that return int. */

@@ -435,8 +435,8 @@ done:
     return status;
 }
 
-void checkpoint_take(const struct parameter *parameter, const struct parameter_arenas *arenas,
-    const struct safetensors_tensor *tensor)
+void checkpoint_take(
+    const struct parameter *parameter, const struct parameter_arenas *arenas, const struct safetensors_tensor *tensor)
 {
     enum { PART = 64 * STORED_BLOCK };
     const int64_t row = parameter_row(parameter);

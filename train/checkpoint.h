@@ -44,8 +44,8 @@ void checkpoint_begin_state(struct checkpoint *checkpoint, const struct paramete
  * (optimizer_counts_steps()), because its bias correction counts the steps of all together. */
 void checkpoint_begin_states(struct checkpoint *checkpoint);
 /* Copies an array of the parameter's elements, which was read, to where the parameter lies. */
-void checkpoint_take(const struct parameter *parameter, const struct parameter_arenas *arenas,
-    const struct safetensors_tensor *tensor);
+void checkpoint_take(
+    const struct parameter *parameter, const struct parameter_arenas *arenas, const struct safetensors_tensor *tensor);
 /* The weights alone: uses parameters, count, weights and, for saving, position.steps and metadata. */
 tutti_status weights_save(const struct checkpoint *checkpoint, const char *path);
 tutti_status weights_load(const struct checkpoint *checkpoint, const char *path);

@@ -63,7 +63,8 @@ static tutti_status view_parameter(tutti_trainer *trainer, const char *name, tut
     if (status != TUTTI_OK) return status;
     if (parameter_type(parameter) != TYPE_F32)
         return fail(TUTTI_UNSUPPORTED,
-            "'%s' is not stored as floats since tutti_store(): tutti_get_parameter() and tutti_set_parameter() convert it",
+            "'%s' is not stored as floats since tutti_store(): tutti_get_parameter() and tutti_set_parameter() convert "
+            "it",
             name);
     const struct parameter_arenas arenas = parameters_arenas(trainer->store);
     return open_parameter(trainer, TUTTI_VIEW_PARAMETER, parameter, parameter_in(parameter, &arenas), view);

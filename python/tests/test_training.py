@@ -77,6 +77,17 @@ def test_lora(trained, digits, tmp_path):
     assert numpy.allclose(merged.predict(digits[3]), tuned.predict(digits[3]), atol=1e-3)
 
 
+def test_lora_on_bytes(digits):
+    """Adapters next to weights in bytes learn."""
+    network = tutti.models.mlp(classes=10, input=(1, 10, 10))
+    network.lora("fc*", rank=4, base="int8")
+    tuned = tutti.Trainer(network, loss="cross_entropy", optimizer=tutti.Adam(0.01), seed=3, batch_size=64)
+    history = tuned.fit(digits[1], digits[2], epochs=4)
+    assert history["loss"][-1] < history["loss"][0] / 2
+    with pytest.raises(ValueError, match="storage is"):
+        network.store("*", "int3")
+
+
 def test_export_and_load(trained, digits, tmp_path):
     trainer, _ = trained
     trainer.export(tmp_path / "model.onnx")

@@ -96,6 +96,7 @@ def network_calls():
     yield "constant", lambda n: ([numpy.ones((3, 4), "float32")], {"name": "c"})
     yield "output", lambda n: ([tutti.relu(n.input(None, 4)), "y"], {})
     yield "lora", lambda n: ([tutti.dense(n.input(None, 4), 2, name="fc") and "fc.*"], {"rank": 2, "alpha": 4.0, "dropout": 0.1})
+    yield "store", lambda n: (["fc.*" if tutti.dense(n.input(None, 4), 2, name="fc") and not n.freeze("fc.*") else "", "bf16"], {})
     yield "freeze", lambda n: ([tutti.dense(n.input(None, 4), 2, name="fc") and "fc.*"], {})
     yield "find_parameter", lambda n: ([tutti.dense(n.input(None, 4), 2, name="fc") and "fc.weight"], {})
     yield "scope_push", lambda n: (["block"], {})

@@ -59,8 +59,11 @@ static void make_product(struct made *made, const struct product *p, tutti_stora
     ASSERT_OK(tutti_freeze(network, "layer.weight"));
     ASSERT_OK(tutti_store(network, "*", storage));
     made->session.trainer = tutti_compile(network, made->y,
-        &(tutti_training) {
-            .loss = TUTTI_MSE, .batch = p->samples, .gradient_inputs = &made->x, .gradient_input_count = 1, .seed = 5 });
+        &(tutti_training) { .loss = TUTTI_MSE,
+            .batch = p->samples,
+            .gradient_inputs = &made->x,
+            .gradient_input_count = 1,
+            .seed = 5 });
     ck_assert_msg(made->session.trainer, "%s", tutti_message(NULL));
 }
 
@@ -264,7 +267,8 @@ START_TEST(wrong_uses_are_refused)
     tutti_view view = { .size = sizeof(view) };
     make_product(&made, &products[0], TUTTI_STORE_BF16);
     tutti_network *network = made.session.network;
-    fails_with(tutti_view_parameter(made.session.trainer, "layer.weight", &view), TUTTI_UNSUPPORTED, "is not stored as");
+    fails_with(
+        tutti_view_parameter(made.session.trainer, "layer.weight", &view), TUTTI_UNSUPPORTED, "is not stored as");
     fails_with(tutti_store(network, "*", TUTTI_STORE_INT8), TUTTI_INVALID, "a trainer uses this network");
     tutti_trainer_free(made.session.trainer);
     made.session.trainer = NULL;
