@@ -42,7 +42,7 @@ struct safetensors_tensor {
     int64_t sizes[SAFETENSORS_MAX_RANK];
     const void *data; /* in a file that was read it may be unaligned: copy it with memcpy */
     size_t bytes;     /* set by reading; writing ignores it and computes the size from type and sizes */
-    /* Of a tensor that is written: makes the data, where `data` is NULL, in memory that is freed after it. */
+    /* Writing calls it where `data` is NULL, to make the data in memory that it frees afterwards. */
     void (*make)(const struct safetensors_tensor *tensor, void *data);
     const void *made_of; /* for `make` */
 };

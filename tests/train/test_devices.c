@@ -61,8 +61,9 @@ int main(void)
         { "schedules", suite_schedules }, { "fp16", suite_fp16 }, { "lengths", suite_lengths },
         { "objective", suite_objective }, { "options", suite_options }, { "bf16", suite_bf16 },
         { "parameters", suite_parameters }, { "readers", suite_readers }, { "scored", suite_scored },
-        { "sequences", suite_sequences }, { "stored", suite_stored }, { "sync", suite_sync }, { "between", suite_between },
-        { "attention_drops", suite_attention_drops }, { "carried", suite_carried }, { "lora", suite_lora } };
+        { "sequences", suite_sequences }, { "stored", suite_stored }, { "sync", suite_sync },
+        { "between", suite_between }, { "attention_drops", suite_attention_drops }, { "carried", suite_carried },
+        { "lora", suite_lora } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();
