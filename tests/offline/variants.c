@@ -33,6 +33,7 @@
 #include "runtime/source.h"
 #include "runtime/store.h"
 #include "runtime/tile.h"
+#include "tutti_finetune.h"
 #include "tutti_sequences.h"
 
 /* The smallest and the largest GPUs of the last ten years: sizes of tiles and groups follow from these. */
@@ -381,6 +382,23 @@ static const struct model indices = {
     .name = "indices", .input = { 3, { 3, 6, 8 } }, .classes = 10, .loss = TUTTI_MSE, .batch = 8, .build = build_indices
 };
 
+/* Layers whose weights are stored in fewer bits. ids [5, 7], the result, too. */
+static tutti_tensor build_stored(tutti_network *network, tutti_tensor x, tutti_tensor ids)
+{
+    static const char *const names[] = { [TUTTI_STORE_BF16] = "bf16", [TUTTI_STORE_INT8] = "int8" };
+    x = tutti_flatten(network, x);
+    for (int storage = TUTTI_STORE_BF16; storage <= TUTTI_STORE_INT8; storage++) {
+        char pattern[32], table[32];
+        snprintf(pattern, sizeof pattern, "%s*.weight", names[storage]);
+        snprintf(table, sizeof table, "%s_rows", names[storage]);
+        x = tutti_dense(network, x, 5 * 7, &(tutti_dense_options) { .name = names[storage] });
+        x = tutti_add(network, x, tutti_flatten(network, tutti_embedding(network, table, ids, 9, 1)));
+        tutti_freeze(network, pattern);
+        tutti_store(network, pattern, (tutti_storage)storage);
+    }
+    return tutti_reshape(network, x, TUTTI_SHAPE(5, 7));
+}
+
 /* A network that only has what losses and other operations on integers need: bytes that become floats, and every loss.
  */
 static tutti_status ask_losses(void)
@@ -399,7 +417,9 @@ static tutti_status ask_losses(void)
                        class_rows = tutti_input_typed(network, "rows", TUTTI_DTYPE_I32, image, 2),
                        rows = tutti_embedding(network, NULL, classes, 9, 7),
                        table = tutti_op(network, "reduce_mean", &rows, 1, "axes=-1 keepdims=0"),
-                       output = tutti_add(network, tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL), table);
+                       stored = build_stored(network, inputs[TUTTI_DTYPE_F32], classes),
+                       output = tutti_add(network, tutti_conv2d(network, inputs[TUTTI_DTYPE_F32], 3, 1, NULL),
+                           tutti_add(network, table, stored));
     for (int i = TUTTI_DTYPE_F16; i <= TUTTI_DTYPE_BOOL; i++) inputs[0] = tutti_add(network, inputs[0], inputs[i]);
     const float weights[7] = { 1, 2, 3, 4, 5, 6, 7 };
     const tutti_loss_options weighted = { .size = sizeof weighted, .class_weights = weights, .class_weight_count = 3 },
