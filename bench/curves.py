@@ -4,7 +4,7 @@ same learning rate, and compares the losses step by step: they should be one cur
 momentum 0.9. PyTorch runs a second time as channels_last: how far it is then from itself is what rounding alone does, which
 every step amplifies.
 
-A line per network: the largest difference of the smoothed losses (exponential mean over SMOOTHING steps) between Tutti and
+A line per network: the largest difference of the smoothed losses (exponential mean over drawing.SMOOTHING steps) between Tutti and
 PyTorch, and between PyTorch's two runs; the losses over the last epoch. --picture draws all of them.
 
 --precision bf16: Tutti in bfloat16 compared with Tutti in single precision, for STEPS steps, and unless --alone the same of PyTorch,
@@ -26,15 +26,14 @@ from torch import nn
 
 import exchange
 import networks
+from drawing import draw, smooth
 
-SMOOTHING = 20
 # Network: batch, learning rate, weight decay. The rates are those of models/, scaled to the batch.
 RUNS = {"lenet": (64, 0.05, 0.0), "resnet18": (64, 0.025, 1e-4)}
 STEPS, LAST, MOST = 300, 50, 2.0
 ROUNDED_RUNS = {"lenet": (64, 0.003, 0.0), "resnet18": (32, 0.0003, 1e-4), "mobilenet_v2": (128, 0.0002, 4e-5)}
 COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, channels_last": "#e6a23c", "Tutti": "#1f6fb5"}
 ROUNDED_COLOURS = {"PyTorch": "#b0b0b0", "PyTorch, bf16": "#e6a23c", "Tutti": "#1f6fb5", "Tutti, bf16": "#c0392b"}
-WIDTHS = (5, 2.5, 1, 1)
 
 
 def read_digits(folder):
@@ -77,16 +76,6 @@ def train_torch(run, name, data, variant, seed=1):
         if len(losses) % 100 == 0:
             print(f"{name} {variant}: step {len(losses)} of {len(data['order']) // batch}", file=sys.stderr)
     return numpy.array(losses)
-
-
-def smooth(losses):
-    """Exponential mean, without the pull of the beginning."""
-    smoothed, total, weight = [], 0.0, 0.0
-    for loss in losses:
-        total = total * (1 - 1 / SMOOTHING) + loss / SMOOTHING
-        weight = weight * (1 - 1 / SMOOTHING) + 1 / SMOOTHING
-        smoothed.append(total / weight)
-    return numpy.array(smoothed)
 
 
 def measure(arguments, name):
@@ -134,42 +123,6 @@ def measure_rounded(arguments, name, seed):
     print(f"{name:12} {batch:5} {seed:4}" + compared("Tutti", "Tutti, bf16", "8 floats")
           + ("" if arguments.alone else compared("PyTorch", "PyTorch, bf16", "channels_last")), flush=True)
     return {label: smooth(of) for label, of in losses.items() if label in ROUNDED_COLOURS}, 100 * (last["Tutti, bf16"] / last["Tutti"] - 1)
-
-
-def panel(name, smoothed, left, colours):
-    """One network's curves as SVG: the step across, the smoothed loss upwards in powers of ten."""
-    width, height, top = 400, 220, 40
-    low = numpy.floor(numpy.log10(min(losses.min() for losses in smoothed.values())))
-    high = numpy.ceil(numpy.log10(max(losses.max() for losses in smoothed.values())))
-    steps = len(smoothed["Tutti"])
-
-    def x(step):
-        return left + width * step / steps
-
-    def y(loss):
-        return top + height * (high - numpy.log10(loss)) / (high - low)
-    parts = [f'<text x="{left}" y="{top - 12}" font-weight="bold">{name}</text>']
-    for power in range(int(low), int(high) + 1):
-        parts.append(f'<path d="M{left} {y(10.0 ** power):.1f}h{width}" stroke="#ddd"/>'
-                     f'<text x="{left - 6}" y="{y(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g}</text>')
-    parts.append(f'<text x="{left + width}" y="{top + height + 18}" text-anchor="end">{steps} steps</text>')
-    for (label, losses), size in zip(smoothed.items(), WIDTHS):
-        points = range(0, steps, max(1, steps // 240))
-        path = " ".join(f"{x(step):.1f},{y(losses[step]):.1f}" for step in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colours[label]}" stroke-width="{size}"/>')
-    return "\n".join(parts)
-
-
-def draw(path, curves, colours):
-    lefts = [50 + 480 * i for i in range(len(curves))]
-    parts = [panel(name, smoothed, left, colours) for (name, smoothed), left in zip(curves.items(), lefts)]
-    for i, (label, colour) in enumerate(colours.items()):
-        parts.append(f'<path d="M{50 + 190 * i} 300h24" stroke="{colour}" stroke-width="{WIDTHS[i]}"/>'
-                     f'<text x="{80 + 190 * i}" y="304">{label}</text>')
-    body = "\n".join(parts)
-    pathlib.Path(path).write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {480 * len(curves)} 320" '
-                                  f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" fill="white"/>\n'
-                                  f"{body}\n</svg>\n")
 
 
 def train_all(arguments):
