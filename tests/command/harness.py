@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import pathlib
+import random
 import shutil
 import struct
 import subprocess
@@ -64,9 +65,49 @@ class CommandTest(unittest.TestCase):
         self.assertNotIn("Segmentation", outcome.errors)
         return outcome
 
+    def same(self, one, other, tolerance):
+        """Both files of two checkpoints hold the same numbers, relative to the largest of each tensor."""
+        for end in (".safetensors", ".state.safetensors"):
+            expected, found = (dict(tensors(self.folder / (name + end))) for name in (one, other))
+            self.assertEqual(expected.keys(), found.keys())
+            for name, values in expected.items():
+                largest = max(abs(value) for value in values)
+                self.assertGreater(largest, 0, name)
+                worst = max(abs(a - b) for a, b in zip(values, found[name]))
+                self.assertLessEqual(worst, tolerance * largest, f"{name}{end}")
+
     def pair(self, name):
         """The bytes of a checkpoint's two files."""
         return tuple((self.folder / f"{name}{end}").read_bytes() for end in (".safetensors", ".state.safetensors"))
+
+
+def tensors(path):
+    """The floats of a safetensors file, by name."""
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    data = content[8 + length:]
+    for name, entry in json.loads(content[8:8 + length]).items():
+        if entry.get("dtype") == "F32":
+            begin, end = entry["data_offsets"]
+            yield name, struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
+
+
+def sequence_models(folder):
+    """The words that train a small gpt, a language model with dropout, and a small lstm, two layers in both directions that classify
+    texts of several lengths, by model. No parameter's gradient is zero but for rounding, as that of a bias before a softmax is: AdamW would
+    make whole steps of it."""
+    draw = random.Random(1)
+    words = {"yes": ["good", "fine", "great work"], "no": ["bad", "poor", "dull beyond words"]}
+    rows = [(f"a {draw.choice(words[label])} film", label) for label in ("yes", "no") for _ in range(30)]
+    (folder / "reviews.tsv").write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    (folder / "book.txt").write_text("".join(f"line {number} of {draw.choice(words['yes'])}\n" for number in range(70)))
+    configs = {"gpt": {"vocab_size": 256, "n_layer": 2, "n_head": 2, "n_embd": 24, "block_size": 23, "dropout": 0.1},
+               "lstm": {"embedding_size": 12, "hidden_size": 20, "num_hidden_layers": 2, "bidirectional": True, "pooling": "mean", "dropout": 0.1}}
+    for name, config in configs.items():
+        (folder / f"{name}.json").write_text(json.dumps(config))
+    like = ("--batch", "8", "--seed", "3", "--lr", "0.003")
+    return {"gpt": ["train", "gpt", "--config", "gpt.json", "--data", "book.txt", "--length", "23", *like],
+            "lstm": ["train", "lstm", "--config", "lstm.json", "--data", "reviews.tsv", "--text", "text", "--target", "label", *like]}
 
 
 def idx(*sizes, data):

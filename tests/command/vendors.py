@@ -20,4 +20,16 @@ class TwoVendors(harness.CommandTest):
                 self.assertAlmostEqual(got, wanted, delta=DIVISION * wanted)
 
 
+    def test_sequence_models(self):
+        """Dropout drops the same elements on every device."""
+        for model, words in harness.sequence_models(self.folder).items():
+            def losses(devices):
+                line = self.good(*words, "--steps", 12, "--shares", "equal", "--devices", devices, "--json").lines()[-1]
+                return line["loss"], line["test_loss"]
+            one, other, both = (losses(devices) for devices in ("0", "1", "0,1"))
+            for found in (other, both):
+                for got, wanted in zip(found, one):
+                    self.assertAlmostEqual(got, wanted, delta=DIVISION * wanted, msg=model)
+
+
 harness.main()

@@ -5,7 +5,6 @@ import pathlib
 import shlex
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -18,17 +17,6 @@ BUILD = pathlib.Path(os.environ["TUTTI_BUILD"])
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none"]
 # Sums in another order: relative to a tensor's largest number, after a dozen steps.
 TOLERANCE = 2e-5
-
-
-def tensors(path):
-    """The floats of a safetensors file, by name."""
-    content = path.read_bytes()
-    length = struct.unpack("<Q", content[:8])[0]
-    data = content[8 + length:]
-    for name, entry in json.loads(content[8:8 + length]).items():
-        if entry.get("dtype") == "F32":
-            begin, end = entry["data_offsets"]
-            yield name, struct.unpack(f"<{(end - begin) // 4}f", data[begin:end])
 
 
 class Hosts(harness.CommandTest):
@@ -73,15 +61,7 @@ class Hosts(harness.CommandTest):
         return outcome
 
     def same(self, one, other, tolerance=TOLERANCE):
-        """Both files of the checkpoints hold the same numbers up to rounding."""
-        for end in (".safetensors", ".state.safetensors"):
-            expected, found = (dict(tensors(self.folder / (name + end))) for name in (one, other))
-            self.assertEqual(expected.keys(), found.keys())
-            for name, values in expected.items():
-                largest = max(abs(value) for value in values)
-                self.assertGreater(largest, 0, name)
-                worst = max(abs(a - b) for a, b in zip(values, found[name]))
-                self.assertLessEqual(worst, tolerance * largest, f"{name}{end}")
+        super().same(one, other, tolerance)
 
     def test_two_ranks_are_one_process(self):
         """200 samples in batches of 64, the last one smaller; test data divided too."""
@@ -99,6 +79,18 @@ class Hosts(harness.CommandTest):
         for name in ("a", "b"):
             self.on_ranks(*self.words("--epochs", "2", "--save", name, "--shares", "equal"))
         self.assertEqual(self.pair("a"), self.pair("b"))
+
+    def test_sequence_models(self):
+        """Two ranks train gpt and lstm as one process does, to the same bytes each time, and another number of ranks continues."""
+        for words in harness.sequence_models(self.folder).values():
+            self.good(*words, "--epochs", "3", "--save", "one")
+            for name in ("a", "b"):
+                self.on_ranks(*words, "--epochs", "3", "--save", name, "--shares", "equal")
+            self.same("one", "a", 10 * TOLERANCE)
+            self.assertEqual(self.pair("a"), self.pair("b"))
+            self.on_ranks(*words, "--epochs", "1", "--save", "two", "--shares", "equal")
+            self.good(*words, "--epochs", "3", "--resume", "two")
+            self.same("one", "two", 10 * TOLERANCE)
 
     def test_half_precision_gradients(self):
         """8 bits of each gradient: close, and the same bytes in every run."""
@@ -132,9 +124,9 @@ class Hosts(harness.CommandTest):
         plain = ("--momentum", "0", "--optimizer", "sgd", "--shares", "equal")
         self.good(*self.words("--epochs", "2", "--save", "one", *plain))
         self.on_ranks(*self.words("--epochs", "2", "--save", "two", "--average-every", "1", *plain))
-        self.assertEqual({name for name, _ in tensors(self.folder / "one.safetensors")},
-                         {name for name, _ in tensors(self.folder / "two.safetensors")})
-        expected, found = (dict(tensors(self.folder / f"{name}.safetensors")) for name in ("one", "two"))
+        self.assertEqual({name for name, _ in harness.tensors(self.folder / "one.safetensors")},
+                         {name for name, _ in harness.tensors(self.folder / "two.safetensors")})
+        expected, found = (dict(harness.tensors(self.folder / f"{name}.safetensors")) for name in ("one", "two"))
         for name, values in expected.items():
             largest = max(abs(value) for value in values)
             self.assertLessEqual(max(abs(a - b) for a, b in zip(values, found[name])), TOLERANCE * largest, name)
