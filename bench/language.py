@@ -30,7 +30,7 @@ from drawing import draw, smooth
 
 RATE, LOWEST, WARMUP, STEPS_OF_RATE, BETAS, DECAY, CLIP = 1e-3, 1e-4, 100, 5000, (0.9, 0.99), 0.1, 1.0
 EVALUATED = 20      # batches of an evaluation
-COLOURS = "#b0b0b0", "#e6a23c", "#1f6fb5"    # of the second file, the third one and the first one
+COLOURS = "#b0b0b0", "#1f6fb5", "#e6a23c"
 MARKS = [1.5, 2, 2.5, 3, 3.5, 4, 4.5]
 
 
@@ -167,7 +167,7 @@ def compare(given):
             print(f"    evaluation after step {step}: {ours_held_out[step]:.4f}, {held_out[step]:.4f}")
     if given.picture:
         drawn = {name: smooth(losses) for name, (losses, _) in zip(names[1:], others)} | {names[0]: smooth(ours)}
-        draw(given.picture, {"gpt": drawn}, dict(zip(drawn, COLOURS)), MARKS)
+        draw(given.picture, {"gpt": drawn}, dict(zip(names[1:], COLOURS)) | {names[0]: "#1f6fb5"}, MARKS)
 
 
 def main():
