@@ -74,7 +74,8 @@ typedef struct tutti_data_options {
     /* Texts: the column of a table, or of lines of JSON, that has them, or two as "a,b" for pairs of texts. `target`
      * names the class or number of each; other columns are left out. NULL: a table has numbers and categories */
     const char *text;
-    /* Texts: what makes tokens of them, as tutti_tokenizer_open() takes it, or its JSON. NULL: bytes */
+    /* Texts: what makes tokens of them, as tutti_tokenizer_open() takes it, or its JSON; or the kind of one that is
+     * learned from these texts: "words", "wordpiece", "bpe" or "characters". NULL: words, of language models bytes */
     const char *tokenizer;
     /* Texts: the most tokens of a sample, longer ones are cut; of a language model, those of each. 0: 512, or those of
      * the longest text if it has fewer */

@@ -20,9 +20,9 @@ TUTTI_API tutti_tokenizer *tutti_tokenizer_parse(const char *json);
 
 typedef struct tutti_tokenizer_options {
     size_t size;      /* sizeof(tutti_tokenizer_options), or 0 */
-    const char *kind; /* "bpe" (byte-level), "wordpiece" or "characters"; NULL: bpe */
-    int64_t tokens;   /* of the vocabulary, at most; 0: 8000, for characters all that occur */
-    int64_t least;    /* pairs and characters seen less often than this become no token; 0: 2, for characters 1 */
+    const char *kind; /* "bpe" (byte-level), "wordpiece", "characters" or "words"; NULL: bpe */
+    int64_t tokens;   /* of the vocabulary, at most; 0: 8000, for words 32,000, for characters all that occur */
+    int64_t least; /* pairs, characters and words seen less often than this become no token; 0: 2, for characters 1 */
     const char *const *special; /* tokens that stand for themselves, [special_count]; they have the first ids */
     int64_t special_count;
     bool lowercase; /* text becomes lower case first */

@@ -145,10 +145,63 @@ static json_t *wordpiece_model(void)
         prefix, "max_input_chars_per_word", 100);
 }
 
+/* -------------------------------------------------------------------------------------------------------- words ----
+ */
+
+struct word_rank {
+    int64_t count;
+    int64_t word;
+};
+
+/* Frequent words first, and of equally frequent ones the one that occurs first. */
+static int by_rank(const void *a, const void *b)
+{
+    const struct word_rank *first = a, *second = b;
+    if (first->count != second->count) return first->count < second->count ? 1 : -1;
+    return (first->word > second->word) - (first->word < second->word);
+}
+
+static json_t *word_parts(const tutti_tokenizer_options *options)
+{
+    return json_pack("{s:{s:s, s:b, s:b, s:n, s:b}, s:{s:s}, s:n, s:n}", "normalizer", "type", "BertNormalizer",
+        "clean_text", 1, "handle_chinese_chars", 1, "strip_accents", "lowercase", options->lowercase, "pre_tokenizer",
+        "type", "BertPreTokenizer", "post_processor", "decoder");
+}
+
+static tutti_status learn_words(
+    struct learned *learned, const struct word_counts *words, const tutti_tokenizer_options *options)
+{
+    tutti_status status = TUTTI_OK;
+    struct word_rank *ranks = memory_new(words->words.size + 1, sizeof(*ranks));
+    size_t kept = 0;
+    if (!ranks) return TUTTI_NO_MEMORY;
+    if (vocabulary_find(&learned->tokens, "[UNK]", 5) < 0)
+        status = vocabulary_add(&learned->tokens, "[UNK]", 5, (int64_t)learned->tokens.size);
+    for (size_t word = 0; word < words->words.size; word++)
+        if (words->counts[word] >= options->least)
+            ranks[kept++] = (struct word_rank) { words->counts[word], (int64_t)word };
+    qsort(ranks, kept, sizeof(*ranks), by_rank);
+    for (size_t i = 0; i < kept && status == TUTTI_OK && (int64_t)learned->tokens.count < options->tokens; i++) {
+        size_t size;
+        const char *text = vocabulary_text(&words->words, ranks[i].word, &size);
+        if (memchr(text, '\0', size)) continue; /* JSON's keys cannot have it */
+        if (vocabulary_find(&learned->tokens, text, size) < 0)
+            status = vocabulary_add(&learned->tokens, text, size, (int64_t)learned->tokens.size);
+    }
+    free(ranks);
+    return status;
+}
+
+static json_t *word_model(void)
+{
+    return json_pack("{s:s, s:s}", "type", "WordLevel", "unk_token", "[UNK]");
+}
+
 static const struct training_kind kinds[] = {
     { "bpe", 8000, 2, byte_parts, learn_bytes, bpe_model },
     { "wordpiece", 8000, 2, wordpiece_parts, learn_wordpiece, wordpiece_model },
     { "characters", VOCABULARY_MOST, 1, character_parts, learn_characters, bpe_model },
+    { "words", 32000, 2, word_parts, learn_words, word_model },
 };
 
 /* ------------------------------------------------------------------------------------------------------------------ */
@@ -259,7 +312,7 @@ static const struct training_kind *find_kind(const char *name)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (!strcmp(name ? name : "bpe", kinds[i].name)) return &kinds[i];
-    fail(TUTTI_INVALID, "the kind of a tokenizer is \"%s\": use bpe, wordpiece or characters",
+    fail(TUTTI_INVALID, "the kind of a tokenizer is \"%s\": use bpe, wordpiece, characters or words",
         text_printable(name).text);
     return NULL;
 }

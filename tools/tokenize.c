@@ -132,7 +132,7 @@ static int show(const char *path, bool json, bool special)
 
 int command_tokenize(int argc, char **argv)
 {
-    static const char *const kinds[] = { "bpe", "wordpiece", "characters", NULL };
+    static const char *const kinds[] = { "bpe", "wordpiece", "characters", "words", NULL };
     const char *path = NULL, *train = NULL, *saved = NULL;
     bool json = false, no_special = false;
     struct texts special = { .count = 0 };
@@ -144,7 +144,8 @@ int command_tokenize(int argc, char **argv)
         { "train", OPTION(train), "FILE", "learn from this text, line by line", .file = OPTION_READS },
         { "save", OPTION(saved), "FILE", "write the tokenizer.json", .file = OPTION_WRITES },
         { "kind", OPTION(learned.kind), "KIND", "how text becomes tokens", .choices = kinds },
-        { "size", OPTION(learned.tokens), "N", "tokens at most; 8000, for characters all that occur", 1, 1 << 22 },
+        { "size", OPTION(learned.tokens), "N", "tokens at most; 8000, for words 32000, for characters all that occur",
+            1, 1 << 22 },
         { "least", OPTION(learned.least), "N", "what occurs less often becomes no token; 2, for characters 1", 1, 1e9 },
         { "special", OPTION(special), "TOKEN", "a token that stands for itself; may be repeated" },
         { "lowercase", OPTION(learned.lowercase), NULL, "text becomes lower case first" },

@@ -172,6 +172,20 @@ void user_data_warn_columns(const char *weights, const tutti_data *data)
     free(now);
 }
 
+/* A tokenizer that is learned now has other ids than the one that weights were trained with. */
+static tutti_status refuse_learned(const char *weights, const char *given)
+{
+    static const char *const kinds[] = { "words", "wordpiece", "bpe", "characters" };
+    for (size_t i = 0; given && i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (!strcmp(given, kinds[i]))
+            return fail(TUTTI_MISMATCH,
+                "--tokenizer %s learns a new one, but %s needs the one that it was trained with: name its file, or "
+                "leave "
+                "the option out",
+                given, weights);
+    return TUTTI_OK;
+}
+
 /* Whether --tokenizer opens the same one as the JSON describes. */
 static tutti_status check_tokenizer(const char *weights, const char *given, const char *json)
 {
@@ -202,9 +216,16 @@ tutti_status user_data_take_tokenizer(const char *weights, struct user_data_opti
     if (!*json && !given && access(weights, R_OK) == 0) /* another file fails when it is loaded */
         status = fail(TUTTI_MISMATCH,
             "%s does not say which tokenizer its network was trained with: name it by --tokenizer", weights);
-    if (*json && given) status = check_tokenizer(weights, given, *json);
+    if (status == TUTTI_OK) status = refuse_learned(weights, given);
+    if (status == TUTTI_OK && *json && given) status = check_tokenizer(weights, given, *json);
     if (*json) options->data.tokenizer = *json;
     return status;
+}
+
+tutti_status user_data_keep_tokenizer(const char *weights, struct user_data_options *options)
+{
+    if (!options->data.tokenizer && !options->data.description) options->data.tokenizer = "bytes";
+    return options->data.description ? TUTTI_OK : refuse_learned(weights, options->data.tokenizer);
 }
 
 void user_data_warn_texts(const struct user_data_saved *saved)

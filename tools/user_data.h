@@ -50,7 +50,9 @@ struct user_data_options {
         { "text", OPTION((o).data.text), "COL[,COL]",                                                        \
             "of a table: the column of texts to read, or two for pairs (docs/text.md)" },                    \
         { "tokenizer", OPTION((o).data.tokenizer), "FILE",                                                   \
-            "of texts: bytes, or a tokenizer's file or folder (default bytes)", .file = OPTION_READS },      \
+            "of texts: a tokenizer's file or folder, bytes, or words, wordpiece, bpe or characters, which "  \
+            "are learned from the texts (default words, of language models bytes)",                          \
+            .file = OPTION_READS },                                                                          \
         { "length", OPTION((o).data.length), "N",                                                            \
             "of texts: the most tokens of a sample (default 512, or fewer if all have fewer)", 1, 1048576 }, \
     {                                                                                                        \
@@ -93,6 +95,8 @@ void user_data_warn_columns(const char *weights, const tutti_data *data);
  * same. *json is what the options then refer to; the caller frees it. Errors: TUTTI_MISMATCH: it is another one, or the
  * weights have none and none was given. */
 tutti_status user_data_take_tokenizer(const char *weights, struct user_data_options *options, char **json);
+/* Has texts that are only read by a network learn no tokenizer: without a description it is bytes, or the given one. */
+tutti_status user_data_keep_tokenizer(const char *weights, struct user_data_options *options);
 /* Prints a line for each column of texts that nodes of an ONNX file do not know as they are in the table. */
 void user_data_warn_texts(const struct user_data_saved *saved); /* takes NULL */
 /* Prints a line on what an ONNX file with preparation takes of recordings, for a network with samples of this shape,

@@ -110,39 +110,6 @@ static void free_texts(struct collection *collection)
     free(texts);
 }
 
-/* The id of what the vocabulary does not have, by the names that it usually has. */
-static int32_t find_unknown(const tutti_tokenizer *tokenizer)
-{
-    static const char *const names[] = { "[UNK]", "<unk>", "UNK" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const int32_t id = tutti_tokenizer_id(tokenizer, names[i]);
-        if (id >= 0) return id;
-    }
-    return -1;
-}
-
-/* Opens a tokenizer by its path, or by its JSON. */
-static tutti_tokenizer *open_given(const char *given)
-{
-    return *given == '{' ? tutti_tokenizer_parse(given) : tutti_tokenizer_open(given);
-}
-
-static tutti_status open_tokenizer(struct texts *texts)
-{
-    const char *path = texts->options->tokenizer ? texts->options->tokenizer : "bytes";
-    struct token_store *store = &texts->tokens;
-    texts->tokenizer = open_given(texts->described ? texts->tokenizer_json : path);
-    if (!texts->tokenizer) return status_context(status_last(), "tokenizer");
-    const int64_t size = tutti_tokenizer_size(texts->tokenizer);
-    if (size < 1 || size > INT32_MAX) return fail(TUTTI_FORMAT, "the tokenizer has no tokens");
-    store->width = size <= 1 << 8 ? 1 : size <= 1 << 16 ? 2 : 4;
-    store->unknown = find_unknown(texts->tokenizer);
-    texts->collection.info.vocabulary = size;
-    if (!texts->tokenizer_json) texts->tokenizer_json = tutti_tokenizer_json(texts->tokenizer);
-    if (!texts->tokenizer_json) return status_last() == TUTTI_OK ? TUTTI_NO_MEMORY : status_last();
-    return thread_pool_new(&texts->queue.pool, texts->options->threads);
-}
-
 /* Reads "a" or "a,b", and the target without ":class" or ":number". */
 static tutti_status read_columns(struct texts *texts)
 {
@@ -194,10 +161,11 @@ static tutti_status check_repeated(const struct texts *texts)
     const char *second = texts->columns[1];
     char *columns =
         memory_format("%s%s%s", texts->columns[0] ? texts->columns[0] : "", second ? "," : "", second ? second : "");
-    tutti_tokenizer *given = options->tokenizer ? open_given(options->tokenizer) : NULL;
+    const bool opens = options->tokenizer && !texts_is_learned(options->tokenizer); /* what was learned is described */
+    tutti_tokenizer *given = opens ? texts_tokenizer(options->tokenizer) : NULL;
     char *json = given ? tutti_tokenizer_json(given) : NULL;
     if (!columns || (given && !json)) FAIL(TUTTI_NO_MEMORY, "no memory for a tokenizer");
-    if (options->tokenizer && !given) FAIL(status_last(), "%s", tutti_message(NULL));
+    if (opens && !given) FAIL(status_last(), "%s", tutti_message(NULL));
     if (json && strcmp(json, texts->tokenizer_json) != 0)
         FAIL(TUTTI_MISMATCH, "--tokenizer %s is not the one that the network was trained with: leave it out",
             options->tokenizer);
@@ -230,7 +198,8 @@ static tutti_status begin(struct texts *texts, const tutti_data_options *options
     if (!texts->described) texts->most = options->length ? options->length : TEXTS_TOKENS;
     if (texts->described && texts->targets.tags.on) TRY(take_columns(texts));
     if (texts->described) TRY(check_repeated(texts));
-    TRY(open_tokenizer(texts));
+    TRY(thread_pool_new(&texts->queue.pool, options->threads));
+    TRY(texts_choose_tokenizer(texts));
 done:
     return status;
 }
@@ -255,6 +224,7 @@ static tutti_status read_texts(struct texts *texts, const char *path, bool *foun
     if (!texts->pairs) TRY(text_files_read(texts, path, found));
     if (*found || texts->described) return TUTTI_OK;
     texts->targets.words = false;
+    TRY(texts_choose_for_stream(texts));
     return text_stream_read(texts, path, found);
 done:
     return status;
@@ -277,8 +247,8 @@ static void report(const struct texts *texts)
                 counts->left_out > 3 ? ", ..." : ""));
     if (counts->broken > 0)
         texts_note(texts,
-            memory_format("%lld %s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
-                (long long)counts->broken, texts->stream ? "lines are" : "texts are"));
+            memory_format("%lld %s%s not UTF-8 throughout: the tokenizer reads what is damaged as it can",
+                (long long)counts->broken, texts->stream ? "line" : "text", counts->broken == 1 ? " is" : "s are"));
 }
 
 /* Without a length of the caller's, samples have the length of the longest one, rounded up to a multiple of 8. */
@@ -378,8 +348,8 @@ static bool may_be_texts(const struct texts *texts, const char *path, const tutt
     return text_file_has_name(path) || (stat(path, &found) == 0 && S_ISDIR(found.st_mode));
 }
 
-/* The tokenizer is opened before texts are looked for, as these are encoded while they are read: *made stays NULL where
- * there are none, since folders may have anything in them. */
+/* A tokenizer that is named is opened before texts are looked for, as these are encoded while they are read: *made
+ * stays NULL where there are none, since folders may have anything in them. */
 tutti_status text_open(const char *path, const tutti_data_options *options, struct collection **made)
 {
     tutti_status status = TUTTI_OK;

@@ -81,6 +81,7 @@ struct text_queue {
     size_t used, room;
     struct queued *items;
     size_t count, items_room;
+    const char *learns; /* the kind of the tokenizer that is learned from what waits; NULL: the tokenizer is open */
 };
 
 /* Targets, by class and by number until it is known which of them they are. */
@@ -119,13 +120,25 @@ struct texts {
     struct text_queue queue;
 };
 
+/* tokenizer.c: opens the tokenizer, or learns it. */
+/* Opens a tokenizer by its path, or by its JSON. */
+tutti_tokenizer *texts_tokenizer(const char *given);
+/* Whether a value of --tokenizer is the kind of one that is learned. */
+bool texts_is_learned(const char *given);
+/* Opens the one that the options or the description name, or has it learned. */
+tutti_status texts_choose_tokenizer(struct texts *texts);
+/* Opens it for a stream, for which none is learned. */
+tutti_status texts_choose_for_stream(struct texts *texts);
+/* Learns it from texts [count] with so many bytes. */
+tutti_status texts_learn(struct texts *texts, const char *const *lines, const int64_t *bytes, int64_t count);
+
 /* tokens.c: encodes texts on several threads. */
 tutti_status token_store_add(struct token_store *store, const int32_t *ids, int64_t count);
 int32_t token_store_at(const struct token_store *store, int64_t position);
 void token_store_read(const struct token_store *store, int64_t position, int64_t count, int32_t *ids);
 /* Adds a text, or two, as the next sample's; pair NULL: one. They are copied. */
 tutti_status texts_queue(struct texts *texts, const char *text, size_t bytes, const char *pair, size_t pair_bytes);
-/* Encodes what waits. */
+/* Encodes what waits, with a tokenizer that is learned from it before if it is not open. */
 tutti_status texts_flush(struct texts *texts);
 /* Adds a long text to a stream, in pieces that end where lines do. It stays where it is. */
 tutti_status texts_stream(struct texts *texts, const char *text, size_t bytes);

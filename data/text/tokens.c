@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { QUEUE_ITEMS = 1024, QUEUE_BYTES = 8 << 20, PIECE = 1 << 18, PIECES = 32 };
+/* A tokenizer is learned from so much of the texts at most. */
+enum { LEARN_ITEMS = 1 << 22, LEARN_BYTES = 64 << 20 };
 
 struct queued {
     const char *text; /* NULL: a copy, from `at` on, with that of the other text after it */
@@ -142,12 +144,38 @@ static void clear_queue(struct text_queue *queue)
     queue->count = queue->used = 0;
 }
 
+/* Learns from the texts that may train, or from all if there are none. What is held out by its file teaches nothing. */
+static tutti_status learn(struct texts *texts)
+{
+    const struct text_queue *queue = &texts->queue;
+    const signed char *parts = texts->collection.parts + texts->collection.samples - (int64_t)queue->count;
+    const char **lines = memory_new(2 * queue->count, sizeof *lines);
+    int64_t *bytes = memory_new(2 * queue->count, sizeof *bytes), count = 0;
+    tutti_status status = lines && bytes ? TUTTI_OK : TUTTI_NO_MEMORY;
+    for (int all = 0; all < 2 && count == 0 && status == TUTTI_OK; all++)
+        for (size_t i = 0; i < queue->count; i++) {
+            const struct queued *item = &queue->items[i];
+            if (!all && parts[i] != PART_OPEN && parts[i] != TUTTI_DATA_TRAIN) continue;
+            lines[count] = queue->bytes + item->at;
+            bytes[count++] = (int64_t)item->bytes;
+            if (!item->pair) continue;
+            lines[count] = queue->bytes + item->at + item->bytes;
+            bytes[count++] = (int64_t)item->pair_bytes;
+        }
+    if (status == TUTTI_OK) status = texts_learn(texts, lines, bytes, count);
+    free(lines);
+    free(bytes);
+    return status;
+}
+
 /* What waits belongs to the last samples. */
 tutti_status texts_flush(struct texts *texts)
 {
     struct text_queue *queue = &texts->queue;
     tutti_status status = TUTTI_OK;
     if (queue->count == 0) return TUTTI_OK;
+    if (queue->learns) status = learn(texts);
+    if (status != TUTTI_OK) return status;
     thread_pool_run(queue->pool, (int)queue->count, encode_task, texts);
     const int64_t first = texts->collection.samples - (int64_t)queue->count;
     for (size_t i = 0; i < queue->count && status == TUTTI_OK; i++) {
@@ -192,7 +220,9 @@ tutti_status texts_queue(struct texts *texts, const char *text, size_t bytes, co
     if (pair) memcpy(queue->bytes + item->at + bytes, pair, pair_bytes);
     queue->used += bytes + pair_bytes;
     texts->counts.bytes += (int64_t)(bytes + pair_bytes);
-    return queue->count == QUEUE_ITEMS || queue->used > QUEUE_BYTES ? texts_flush(texts) : TUTTI_OK;
+    const size_t most = queue->learns ? LEARN_ITEMS : QUEUE_ITEMS,
+                 most_bytes = queue->learns ? LEARN_BYTES : QUEUE_BYTES;
+    return queue->count >= most || queue->used > most_bytes ? texts_flush(texts) : TUTTI_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------- streams ---- */

@@ -24,15 +24,14 @@ class Texts(harness.CommandTest):
     def test_inspect(self):
         facts, = self.good("inspect", "reviews.tsv", *COLUMNS, "--json").lines()
         text = facts["text"]
-        self.assertEqual((facts["kind"], facts["samples"], text["vocabulary"], text["cut"]), ("text", 40, 256, 0))
-        self.assertEqual(text["tokens"], text["bytes"])
-        self.assertEqual(text["lengths"]["largest"], len("a great film"))
+        self.assertEqual((facts["kind"], facts["samples"], text["vocabulary"], text["cut"]), ("text", 40, 9, 0))  # all words, and [UNK]
+        self.assertEqual((text["lengths"]["largest"], text["unknown"]), (3, 0))
         self.assertEqual(facts["models"][0], "lstm")
-        shown = self.good("inspect", "reviews.tsv", *COLUMNS, "--length", "9").output
+        shown = self.good("inspect", "reviews.tsv", *COLUMNS, "--length", "9", "--tokenizer", "bytes").output
         shown = " ".join(shown.split())
         self.assertIn("from a vocabulary of 256", shown)
         self.assertIn("samples have up to 9, and ", shown)
-        self.assertIn("tutti train lstm --data reviews.tsv --text text --target label --length 9", shown)
+        self.assertIn("tutti train lstm --data reviews.tsv --text text --target label --tokenizer bytes --length 9", shown)
 
     def test_refusals(self):
         self.refused(1, "there is no column 'words'", "train", "lstm", "--data", "reviews.tsv", "--text", "words")
@@ -125,6 +124,7 @@ class Texts(harness.CommandTest):
         self.good(*small, *WEIGHTS, "--tokenizer", "same.json")
         self.refused(1, "is not the one that m.safetensors was trained with", *small, *WEIGHTS, "--tokenizer", "other.json")
         self.refused(1, "is not the one", *small, *WEIGHTS, "--tokenizer", "bytes")
+        self.refused(1, "--tokenizer words learns a new one", *small, *WEIGHTS, "--tokenizer", "words")
         raw = (self.folder / "m.safetensors").read_bytes()
         size = struct.unpack("<Q", raw[:8])[0]
         header = json.loads(raw[8:8 + size])
@@ -132,6 +132,9 @@ class Texts(harness.CommandTest):
         bare = json.dumps(header).encode().ljust(size)
         (self.folder / "bare.safetensors").write_bytes(raw[:8] + bare + raw[8 + size:])
         self.refused(1, "does not say which tokenizer", *small, "--weights", "bare.safetensors")
+        judged = ("eval", "fasttext", "--weights", "bare.safetensors", "--data", "reviews.tsv", *COLUMNS)
+        self.refused(1, "--tokenizer words learns a new one", *judged, "--tokenizer", "words")
+        self.refused(1, "embedding.weight", *judged)  # bytes: none is learned
         self.good(*small, "--weights", "bare.safetensors", "--tokenizer", "t.json")
 
     def metadata(self, name):

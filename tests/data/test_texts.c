@@ -1,6 +1,8 @@
 /* Texts: tables, folders of classes, lines of JSON and plain text become tokens; what is left out; batches. */
 #include "kinds.h"
 
+#include "tutti_text.h"
+
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@ static tutti_data_options text_options(const char *text, const char *target)
     tutti_data_options options = TUTTI_OPTIONS(tutti_data_options);
     options.text = text;
     options.target = target;
+    options.tokenizer = "bytes";
     options.fill_missing = true;
     options.note = hear;
     return options;
@@ -67,6 +70,36 @@ START_TEST(reads_rows)
     expect_text(texts, 2, "d e f", 0);
     texts->free(texts);
     ck_assert_ptr_nonnull(strstr(heard, "2 different whole numbers, which are taken as classes"));
+}
+END_TEST
+
+/* Words that occur twice among those that train are known, the most frequent ones first; without capital letters. */
+START_TEST(learns_words)
+{
+    static const char *const words[] = { "[UNK]", "good", "film" };
+    int32_t ids[4], target;
+    put_text("learn/train.csv", "text,label\nGood film,x\ngood Film,y\ngood rare,x\n");
+    put_text("learn/test.csv", "text,label\nseen seen seen,x\nfilm good,y\n");
+    tutti_data_options options = text_options("text", "label");
+    options.tokenizer = NULL;
+    struct collection *texts = opened(text_open, "learn", &options);
+    tutti_tokenizer *tokenizer = tutti_tokenizer_parse(texts->info.tokenizer);
+    ck_assert_ptr_nonnull(tokenizer);
+    ck_assert_int_eq(texts->info.vocabulary, 3);
+    for (int i = 0; i < 3; i++) ck_assert_str_eq(tutti_tokenizer_token(tokenizer, i), words[i]);
+    ck_assert_int_eq(texts->read_tokens(texts, 2, 4, ids, NULL, &target), TUTTI_OK);
+    ck_assert_mem_eq(ids, ((int32_t[]) { 1, 0, -1, -1 }), sizeof ids);
+    ck_assert_int_eq(texts->read_tokens(texts, 4, 4, ids, NULL, &target), TUTTI_OK);
+    ck_assert_mem_eq(ids, ((int32_t[]) { 2, 1, -1, -1 }), sizeof ids);
+    tutti_tokenizer_close(tokenizer);
+    texts->free(texts);
+    options.tokenizer = "wordpiece";
+    texts = opened(text_open, "learn", &options);
+    ck_assert_ptr_nonnull(strstr(texts->info.tokenizer, "WordPiece"));
+    texts->free(texts);
+    put_text("only.txt", "there are no targets\n");
+    options = (tutti_data_options) { .tokenizer = "words", .length = 4 };
+    expect_refused(text_open, "only.txt", &options, "--tokenizer words", "tutti tokenize --train");
 }
 END_TEST
 
@@ -136,7 +169,7 @@ START_TEST(leaves_out)
     ck_assert_ptr_nonnull(strstr(heard, "left out 2 rows"));
     ck_assert_ptr_nonnull(strstr(heard, "row 2 (line 3): column 'text': the text is empty"));
     ck_assert_ptr_nonnull(strstr(heard, "column 'label': the value is missing"));
-    ck_assert_ptr_nonnull(strstr(heard, "1 texts are not UTF-8"));
+    ck_assert_ptr_nonnull(strstr(heard, "1 text is not UTF-8"));
     options.fill_missing = false;
     expect_refused(text_open, "damaged.csv", &options, "row 3 (line 4)", "the value is missing");
     put_text("short.csv", "text,label\nab,x\nc\n");
@@ -175,6 +208,7 @@ END_TEST
 
 START_TEST(reads_folders)
 {
+    const tutti_data_options bytes = { .tokenizer = "bytes", .note = hear };
     static const char *const folders[] = { "imdb/train/neg", "imdb/train/pos", "imdb/test/neg", "imdb/test/pos" };
     char name[600];
     for (int i = 0; i < 12; i++) {
@@ -185,7 +219,7 @@ START_TEST(reads_folders)
     }
     put_text("imdb/train/unsup/1.txt", "what");
     put_text("imdb/train/pos/notes.md", "# nothing");
-    struct collection *texts = opened(text_open, "imdb", &none);
+    struct collection *texts = opened(text_open, "imdb", &bytes);
     ck_assert_int_eq(texts->samples, 12);
     ck_assert_int_eq(texts->info.classes, 2);
     ck_assert_str_eq(texts->info.class_names[0], "neg");
@@ -361,6 +395,7 @@ Suite *texts_suite(void)
     tcase_add_checked_fixture(test, kinds_begin, kinds_end);
     tcase_set_timeout(test, 60);
     tcase_add_test(test, reads_rows);
+    tcase_add_test(test, learns_words);
     tcase_add_test(test, reads_numbers);
     tcase_add_test(test, reads_pairs);
     tcase_add_test(test, leaves_out);
