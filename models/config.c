@@ -109,6 +109,7 @@ static void read_fasttext(struct reading *r, struct model_config *c)
     enum { MOST_BUCKETS = 1 << 18 }; /* see fasttext.c */
     read_size(r, "embedding_size", 1, &c->width);
     read_size(r, "buckets", 0, &c->buckets);
+    read_float(r, "initializer_range", 10, &c->deviation);
     if (c->buckets > MOST_BUCKETS || (c->buckets & (c->buckets - 1)))
         REFUSE(r, "buckets must be a power of two up to %d, or 0", MOST_BUCKETS);
 }

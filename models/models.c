@@ -143,7 +143,7 @@ static const struct model models[] = {
         TEXT_MODEL(fasttext),
         .input = { 1, { 128 } },
         .classes = 2,
-        .learning_rate = 0.01f,
+        .learning_rate = 0.003f,
         .weight_decay = 0,
         .batch = 64 },
     { .name = "bert_tiny",

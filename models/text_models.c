@@ -6,7 +6,7 @@ const struct model_config lstm_config = { .family = FAMILY_LSTM, RECURRENT };
 const struct model_config gru_config = { .family = FAMILY_GRU, RECURRENT };
 
 const struct model_config fasttext_config = {
-    .family = FAMILY_FASTTEXT, .vocabulary = 32000, .width = 64, .buckets = 1 << 16, .deviation = 0.1f
+    .family = FAMILY_FASTTEXT, .vocabulary = 32000, .width = 64, .buckets = 1 << 16, .deviation = 0.01f
 };
 
 #define BERT(size, count)                                                                            \

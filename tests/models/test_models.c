@@ -184,7 +184,7 @@ static const struct {
     { "gpt", 6, "transformer.h.0.mlp.c_fc.weight", { 2, { 1536, 384 } }, 0.02f },
     { "gpt", 7, "transformer.h.0.mlp.c_proj.weight", { 2, { 384, 1536 } }, 0.005774f },
     { "gpt", -1, "transformer.ln_f.weight", { 1, { 384 } }, 0 },
-    { "fasttext", 1, "pairs.weight", { 2, { 65536, 64 } }, 0.1f },
+    { "fasttext", 1, "pairs.weight", { 2, { 65536, 64 } }, 0.01f },
     { "bert_tiny", 0, "bert.embeddings.word_embeddings.weight", { 2, { 30522, 128 } }, 0.02f },
     { "bert_tiny", 1, "bert.embeddings.position_embeddings.weight", { 2, { 512, 128 } }, 0.02f },
     { "bert_tiny", 7, "bert.encoder.layer.0.attention.self.key.weight", { 2, { 128, 128 } }, 0.02f },
