@@ -282,7 +282,9 @@ def table(path: Path, target: str | None = None, **options: Unpack[TableOptions]
 
 def text(path: Path, text: str | Sequence[str] | None = None, target: str | None = None, **options: Unpack[TextOptions]) -> Data:
     """Texts: in the column `text` of a table, or two columns for pairs; without it a folder of .txt files for each class, or plain text of a
-    language model (docs/text.md). A .conll or .conllu file, or lists in JSON: a tag for each word. tokenizer: "bytes", or the file of one; length: the most tokens of a sample."""
+    language model (docs/text.md). A .conll or .conllu file, or lists in JSON: a tag for each word. tokenizer: the file of one or its JSON,
+    "bytes", or "words", "wordpiece", "bpe" or "characters", which are learned from the texts; None: words, of language models bytes.
+    length: the most tokens of a sample."""
     return opened(path, ("text",), "texts", {"text": text, "target": target, "fill_missing": True, **options})
 
 
