@@ -96,9 +96,7 @@ int saved_begin(const char *command, struct saved_options *options, bool with_lo
     options->own.data.numbers = model->loss == TUTTI_MSE;
     result = saved_read_known(command, options);
     user_data_saved_apply(options->known, &options->own);
-    if (result == EXIT_DONE && model->takes == MODEL_TAKES_TEXT &&
-        user_data_keep_tokenizer(saved_weights(options), &options->own) != TUTTI_OK)
-        result = work_failed(command, status_last(), status_message());
+    if (model->takes == MODEL_TAKES_TEXT) user_data_keep_tokenizer(&options->own);
     division_report_split(options->known, saved_weights(options), &options->own.data);
     return result;
 }

@@ -222,10 +222,9 @@ tutti_status user_data_take_tokenizer(const char *weights, struct user_data_opti
     return status;
 }
 
-tutti_status user_data_keep_tokenizer(const char *weights, struct user_data_options *options)
+void user_data_keep_tokenizer(struct user_data_options *options)
 {
     if (!options->data.tokenizer && !options->data.description) options->data.tokenizer = "bytes";
-    return options->data.description ? TUTTI_OK : refuse_learned(weights, options->data.tokenizer);
 }
 
 void user_data_warn_texts(const struct user_data_saved *saved)

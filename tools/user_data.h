@@ -95,8 +95,8 @@ void user_data_warn_columns(const char *weights, const tutti_data *data);
  * same. *json is what the options then refer to; the caller frees it. Errors: TUTTI_MISMATCH: it is another one, or the
  * weights have none and none was given. */
 tutti_status user_data_take_tokenizer(const char *weights, struct user_data_options *options, char **json);
-/* Has texts that are only read by a network learn no tokenizer: without a description it is bytes, or the given one. */
-tutti_status user_data_keep_tokenizer(const char *weights, struct user_data_options *options);
+/* Has texts that are only read learn no tokenizer: without a description they are bytes. */
+void user_data_keep_tokenizer(struct user_data_options *options);
 /* Prints a line for each column of texts that nodes of an ONNX file do not know as they are in the table. */
 void user_data_warn_texts(const struct user_data_saved *saved); /* takes NULL */
 /* Prints a line on what an ONNX file with preparation takes of recordings, for a network with samples of this shape,
