@@ -45,7 +45,8 @@ void text_list_end(struct text_list *list)
 static struct token_view view(const struct text_list *list, size_t index)
 {
     const size_t begin = index ? list->ends[index - 1] : 0;
-    return (struct token_view) { list->bytes.data + begin, list->ends[index] - begin, index, list->count };
+    const char *text = list->bytes.data ? list->bytes.data + begin : ""; /* there are no bytes if all texts are empty */
+    return (struct token_view) { text, list->ends[index] - begin, index, list->count };
 }
 
 static bool starts_with(struct token_view token, size_t at, const char *text, size_t size)
