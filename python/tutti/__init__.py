@@ -14,6 +14,7 @@ from ._native import ffi, lib
 from ._network import Network, Tensor, load
 from ._runtime import Device, Runtime, devices, use
 from ._fit import Metrics
+from ._generator import Generator
 from ._inference import View
 from ._tokenizer import Tokenizer
 from ._trainer import Reader, Trainer
@@ -24,7 +25,7 @@ from .optimizers import SGD, Adagrad, Adam, AdamW, Lion, NAdam, Optimizer, RMSpr
 
 SEQUENCE = lib.TUTTI_SEQUENCE   # the length of sequences in the shape of an input
 __version__ = ffi.string(lib.tutti_version()).decode()
-__all__ = ["SEQUENCE", "SGD", "Adagrad", "Adam", "AdamW", "Device", "History", "Lion", "Metrics", "NAdam", "Network", "Optimizer", "RMSprop",
+__all__ = ["SEQUENCE", "SGD", "Adagrad", "Adam", "AdamW", "Device", "Generator", "History", "Lion", "Metrics", "NAdam", "Network", "Optimizer", "RMSprop",
            "Reader", "Runtime", "Tensor", "Tokenizer", "Trainer", "View", "callbacks", "data", "devices", "errors", "layers", "load", "models", "ops", "use", *errors.__all__, *layers.__all__]
 
 
