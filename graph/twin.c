@@ -36,12 +36,12 @@ static bool same_values(const struct parameter *a, const struct parameter *b)
 
 bool network_are_twins(const tutti_network *a, const tutti_network *b)
 {
-    if (a->parameter_count != b->parameter_count) return false;
+    if (a->runtime != b->runtime || a->parameter_count != b->parameter_count) return false;
     for (size_t i = 0; i < a->parameter_count; i++) {
         const struct parameter *x = &a->parameters[i], *y = &b->parameters[i];
         const bool named = x->kind == PARAMETER_CONSTANT || strcmp(x->name, y->name) == 0;
-        if (!named || x->kind != y->kind || x->type != y->type || !shape_equal(x->shape, y->shape) ||
-            !same_values(x, y))
+        if (!named || x->kind != y->kind || x->type != y->type || x->stored != y->stored ||
+            !shape_equal(x->shape, y->shape) || !same_values(x, y))
             return false;
     }
     return true;

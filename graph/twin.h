@@ -7,7 +7,7 @@
 /* Makes a network with the parameters, constants and names of layers of another one, and no nodes. NULL without
  * memory, or if the other one has failed. */
 tutti_network *network_twin(const tutti_network *of);
-/* Whether both have the same parameters in the same order, and equal constants. */
+/* Whether both are of one runtime and have the same parameters in the same order, stored alike, and equal constants. */
 bool network_are_twins(const tutti_network *a, const tutti_network *b);
 
 #endif

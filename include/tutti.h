@@ -521,7 +521,8 @@ typedef struct tutti_training {
      * step then computes them. */
     const tutti_tensor *gradient_inputs;
     int gradient_input_count;
-    /* Another trainer of this network, the owner. This trainer, the reader, has no parameters: tutti_infer() and
+    /* Another trainer of this network, or of one with the same parameters in the same order, equal constants and the
+     * same runtime: the owner. This trainer, the reader, has no parameters: tutti_infer() and
      * tutti_evaluate() read the owner's newest ones, or their EMA (ema_decay). Batch, shares, precision and outputs may
      * differ. The reader may have a loss, for evaluations; calls that train, or that change or load parameters, fail
      * with TUTTI_INVALID. `hosts` must be NULL. One thread may train while another one calls tutti_infer() and

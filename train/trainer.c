@@ -237,7 +237,9 @@ static tutti_status open_store(tutti_trainer *trainer, const tutti_training *tra
     trainer->store = parameters_share(other->store);
     if (other->network != trainer->network && !network_are_twins(other->network, trainer->network))
         return fail(TUTTI_INVALID,
-            "tutti_training.parameters_of is a trainer of a network with other parameters: pass one of this network");
+            "tutti_training.parameters_of is a trainer of another network, whose parameters or devices differ: pass "
+            "one of "
+            "this network");
     if (training->hosts)
         return fail(TUTTI_INVALID,
             "a trainer with tutti_training.parameters_of reads the parameters on this host alone: leave out `hosts`");
