@@ -76,12 +76,20 @@ def heads(x):
     return y.transpose(0, 1).reshape(4, x.shape[0], 8).transpose(0, 1)
 
 
+def whole(x):
+    """Whole numbers and truth values that are written, filled and added."""
+    numbers, masks = torch.zeros(x.shape[0], 4, 6, dtype=torch.long), torch.zeros(x.shape[0], 4, 6, dtype=torch.bool)
+    numbers[:, 1:3] = (x * 3)[:, 1:3]
+    masks[:, 0] = x[:, 1].floor()
+    return x * numbers + x * masks + x * torch.full((x.shape[0], 4, 6), 1.7, dtype=torch.long) + ((x > 0) + (x < 0.5)) * x
+
+
 def own_token(x):
     return torch.cat([table[:1].expand(x.shape[0], 1, 6), x, torch.zeros(x.shape[0], 2, 6)], 1)
 
 
 FORMULAS = {
-    "in_place": in_place, "views": views, "scattered": scattered, "own_rows": own_rows, "spectrum": spectrum, "windows": windows, "length_first": length_first, "heads": heads, "own_token": own_token,
+    "whole": whole, "in_place": in_place, "views": views, "scattered": scattered, "own_rows": own_rows, "spectrum": spectrum, "windows": windows, "length_first": length_first, "heads": heads, "own_token": own_token,
     "attention": lambda x: functional.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None] * 2, is_causal=True),
     "attention_masked": lambda x: functional.scaled_dot_product_attention(x.unflatten(2, (2, 3)).transpose(1, 2), x.unflatten(2, (2, 3)).transpose(1, 2),
                                                                           x.unflatten(2, (2, 3)).transpose(1, 2), attn_mask=mask, scale=0.7),
@@ -224,6 +232,44 @@ REFUSED = {
 def test_refused(name):
     module = Between(lambda x: REFUSED[name](x * 1))
     with pytest.raises(tutti.UnsupportedError):
+        Trainer(module, lambda outputs, targets: (outputs * outputs).mean(), torch.optim.SGD(module.parameters(), 0.1)).step(torch.randn(5, 4, 6), torch.randn(5))
+
+
+def without_gradients(x):
+    with torch.no_grad():
+        x[:, 0] *= 2
+    return x
+
+
+# Writes of which PyTorch makes no new values, where nothing trains yet.
+WRITES = {
+    "chunk": lambda x: (x.chunk(2, 2)[0].mul_(2), x)[1], "unbind": lambda x: (x.unbind(1)[1].mul_(3), x)[1], "split": lambda x: (x.split([1, 2, 1], 1)[1].copy_(x[:, 2:]), x)[1],
+    "parts": lambda x: (x.tensor_split(2, 2)[1].neg_(), x)[1], "read later": lambda x: [x.chunk(2, 2), x.add_(1)][0][1], "without gradients": without_gradients,
+    "a copy": lambda x: (x[:, :, :3].reshape(-1, 12).add_(1), x)[1], "a flat copy": lambda x: (x[:, :, :3].flatten(1).add_(1), x)[1],
+    "rounded": lambda x: x * x.long().masked_fill_(x > 0, 0.5),
+}
+
+
+class First(torch.nn.Module):
+    def __init__(self, formula):
+        super().__init__()
+        self.formula, self.last = formula, torch.nn.Linear(6, 1)
+
+    def forward(self, x):
+        y = self.formula(x * 1)
+        return self.last(y if y.shape[-1] == 6 else y.repeat(1, 1, 2))
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_refused_writes(name):
+    for module in (First(WRITES[name]), Between(lambda x: WRITES[name](x * 1))):
+        with pytest.raises(tutti.UnsupportedError):
+            Trainer(module, lambda outputs, targets: (outputs * outputs).mean(), torch.optim.SGD(module.parameters(), 0.1)).step(torch.randn(5, 4, 6), torch.randn(5))
+
+
+def test_refused_detached_writes():
+    module = Between(lambda x: (lambda y: (y.detach().mul_(2), y)[1])(x * 1))
+    with pytest.raises(tutti.UnsupportedError, match="has a gradient"):
         Trainer(module, lambda outputs, targets: (outputs * outputs).mean(), torch.optim.SGD(module.parameters(), 0.1)).step(torch.randn(5, 4, 6), torch.randn(5))
 
 

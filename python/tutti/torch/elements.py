@@ -40,7 +40,7 @@ def add(walk, self, other, alpha=1):
         return losses.added(walk, self, other, alpha)
     if alpha != 1:
         other = other * alpha if number(other) else scaled(walk, other, alpha)
-    return binary(walk, "add", self, other)
+    return binary(walk, "or" if walk.meta().dtype == torch.bool else "add", self, other)
 
 
 def sub(walk, self, other, alpha=1):

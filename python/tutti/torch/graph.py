@@ -10,9 +10,8 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
-from . import fourier
+from . import fourier, kerases
 from .host import evaluator, fed
-from .kerases import exporting
 from .movement import detached
 from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, is_whole, multiple_of, same_for_all, shape_of
@@ -64,7 +63,7 @@ def exported(step, given, named, targets):
     batch = torch.export.Dim("batch", min=2, max=MOST)
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
-    with exporting():
+    with kerases.exporting():
         return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
 
 
@@ -102,14 +101,33 @@ def used_nodes(graph):
     """Nodes on which the output depends, or that write."""
     used = set()
     for node in reversed(graph.nodes):
-        writes = isinstance(node.target, torch._ops.OpOverload) and name_of(node.target)[1]
+        writes = any(isinstance(one.target, torch._ops.OpOverload) and name_of(one.target)[1] for one in [node, *nodes_within(node)])
         if node.op == "output" or writes or any(user in used for user in node.users):
             used.add(node)
     return used
 
 
+def nodes_within(node):
+    """Nodes of the graphs that a node runs, as that of torch.no_grad() does."""
+    if not isinstance(node.target, torch._ops.HigherOrderOperator):
+        return []
+    owner = node.graph.owning_module
+    graphs = [getattr(owner, one.target).graph for one in node.all_input_nodes if one.op == "get_attr" and isinstance(getattr(owner, one.target), torch.fx.GraphModule)]
+    return [inner for graph in graphs for one in graph.nodes for inner in [one, *nodes_within(one)]]
+
+
 def tensors_in(arguments):
     return [one for one in torch.utils._pytree.tree_leaves(arguments, is_leaf=lambda one: isinstance(one, (Value, Loss))) if isinstance(one, (Value, Loss))]
+
+
+def is_unknown(node):
+    """Whether no table has a node's operator."""
+    tables = (OPERATORS, fourier.OPERATORS, fourier.REAL, IGNORED)
+    return isinstance(node.target, torch._ops.OpOverload) and isinstance(node.meta.get("val"), (torch.Tensor, list, tuple)) and all(name_of(node.target)[0] not in one for one in tables)
+
+
+class Noted(Exception):
+    """A node of an inner graph was refused, and noted."""
 
 
 class Walk:
@@ -326,18 +344,24 @@ class Walk:
             elif node in used:
                 self.node = node
                 if any(before not in env for before in node.all_input_nodes):
+                    if is_unknown(node):
+                        self.note(node, "there is no such operator in the table")
                     continue
                 try:
                     env[node] = self.call(node, env, writes)
                     if isinstance(env[node], Value) and env[node].node is None:
                         env[node].node = node
+                except Noted:
+                    continue
                 except Exception as refusal:    # noqa: BLE001: arguments of a kind that no one has thought of are refused, too
-                    what, is_own = getattr(node.target, "_schema", None), isinstance(refusal, (Refused, errors.Error))
-                    text = refusal if is_own else f"{type(refusal).__name__}: {refusal}"
-                    self.refusals.append(f"  {line_of(node)}\n    {what.name.replace('::', '.') if what else node.target}: {text}")
+                    self.note(node, refusal if isinstance(refusal, (Refused, errors.Error)) else f"{type(refusal).__name__}: {refusal}")
                     if not isinstance(refusal, Refused):    # the network keeps its first error
                         return []
         return []
+
+    def note(self, node, reason):
+        what = getattr(node.target, "_schema", None)
+        self.refusals.append(f"  {line_of(node)}\n    {what.name.replace('::', '.') if what else node.target}: {reason}")
 
     def values(self, arguments, env):
         def value(node):
@@ -348,6 +372,7 @@ class Walk:
     def call(self, node, env, writes):
         meta = node.meta.get("val")
         if node.target is operator.getitem:
+            writes.follow_item(node)
             return env[node.args[0]][node.args[1]]
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             return self.call_graph(node, env)
@@ -468,7 +493,10 @@ class Walk:
             enabled, graph, given = True, args[4], args[5:]
         else:
             raise Refused(f"{name} has no form here")
+        refused = len(self.refusals)
         made = self.run(graph, given)
+        if len(self.refusals) > refused:
+            raise Noted
         return made if enabled else torch.utils._pytree.tree_map(lambda one: detached(self, one) if isinstance(one, Value) else one, made, is_leaf=lambda one: isinstance(one, Value))
 
 

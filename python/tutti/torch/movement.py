@@ -105,8 +105,8 @@ def expand(walk, self, **_):
 
 
 def copy(walk, self, src, non_blocking=False):
-    """x[...] = y: y with the shape of x."""
-    return src if src.shape == self.shape else expand(walk, src)
+    """x[...] = y: y with the shape and the type of x."""
+    return to(walk, src if src.shape == self.shape else expand(walk, src), dtype=self.dtype)
 
 
 def virtual(walk, self, tensor, shape):
@@ -346,9 +346,10 @@ def shuffle(operation):
 
 def full(walk, size=None, fill_value=0, self=None, dtype=None, **_):
     """A new tensor of one number."""
-    shape = walk.shape()
-    made = Value(walk, shape, walk.meta().dtype, fill=float(fill_value))
-    made.made = walk.op("full", shape=list(made.sample) or [1], value=float(fill_value))
+    shape, dtype = walk.shape(), walk.meta().dtype
+    number = float(torch.full((), fill_value, dtype=dtype))
+    made = Value(walk, shape, dtype, fill=number)
+    made.made = walk.op("full", shape=list(made.sample) or [1], value=number)
     made.made = walk.reshaped(made.made, made.sample)
     return made
 

@@ -1,4 +1,8 @@
 """Writes in place. A fresh tensor, or a view of one, gets a new value; what the view was made from gets it at the view's place."""
+import operator
+
+import torch
+
 from . import fourier
 from .movement import bounds
 from .values import Refused, Value
@@ -29,6 +33,14 @@ class Writes:
         self.same[node] = self.same[base]
         self.replace(base, result)
 
+    def follow_item(self, node):
+        """Notes one of the views that chunk(), split() or unbind() made."""
+        views = node.args[0]
+        if views in self.parents:
+            self.aliases[views].append(node)
+            self.aliases[node] = self.aliases[views]
+            self.parents[node] = views
+
     def replace(self, node, value):
         for one in self.same.get(node, [node]):
             self.env[one] = value
@@ -47,6 +59,8 @@ class Writes:
         chain = self.up(node.args[0])
         if not is_ours(chain[-1]):
             raise Refused("it writes into a parameter or an input")
+        check_memory(chain)
+        check_numbers(node, self.env)
         written = {one for link in chain for one in self.same.get(link, [link])}
         for other in self.aliases.get(node.args[0], ()):
             if other not in written and any(self.order[user] > self.order[node] for user in other.users):
@@ -63,7 +77,11 @@ class Writes:
         if fourier.is_complex(whole) or fourier.is_complex(part):
             whole, part = fourier.complex_of(self.walk, whole), fourier.complex_of(self.walk, part)
             return fourier.Complex(self.with_part(view, whole.real, part.real), self.with_part(view, whole.imaginary, part.imaginary))
+        if view.target is operator.getitem:
+            raise Refused(f"it writes into one of the views that {view.args[0].target} made")
         name = view.target._schema.name.split("::")[-1]
+        if name == "detach" and whole.trains:
+            raise Refused("it writes into what has a gradient, by detach(), .data or torch.no_grad()")
         if whole.known is not None and part.known is not None:
             made = whole.known.clone()
             arguments = [self.env.get(one, one) if hasattr(one, "users") else one for one in view.args[1:]]
@@ -76,6 +94,26 @@ class Writes:
             raise Refused(f"it writes into a view that {name} made")
         dim, start, end = place_of(view, name, whole)
         return replaced(self.walk, whole, part, dim, start, end)
+
+
+def check_memory(chain):
+    """Refuses a write into what may be a copy, as reshape() makes one where a view is impossible."""
+    metas = [node.meta.get("val") for node in chain]
+    storages = {one.untyped_storage()._cdata for one in metas if isinstance(one, torch.Tensor)}
+    if len(storages) > 1:
+        raise Refused("it writes into a copy of a part")
+
+
+def check_numbers(node, env):
+    """Refuses a write that would round numbers, where whole numbers or truth values are kept. copy_() converts."""
+    kept, name = node.meta["val"].dtype, node.target._schema.name.split("::")[-1]
+    if kept.is_floating_point or kept.is_complex or name == "copy_":
+        return
+    for one in torch.utils._pytree.tree_leaves((node.args[1:], node.kwargs)):
+        found = env.get(one) if isinstance(one, torch.fx.Node) else one
+        dtype = getattr(found, "dtype", None)
+        if isinstance(found, float) or (dtype is not None and dtype.is_floating_point) or (kept == torch.bool and found not in (None, 0, 1) and dtype != torch.bool):
+            raise Refused(f"it writes other numbers into a tensor of {kept}")
 
 
 def place_of(view, name, whole):
