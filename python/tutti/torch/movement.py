@@ -354,6 +354,15 @@ def full(walk, size=None, fill_value=0, self=None, dtype=None, **_):
     return made
 
 
+def fill(walk, self, value):
+    """PyTorch 2.6 has the number as a constant."""
+    if isinstance(value, Value):
+        if value.known is None or value.known.numel() != 1:
+            raise Refused("a number that is computed")
+        value = value.known.item()
+    return full(walk, fill_value=value)
+
+
 def bernoulli(walk, self, p=None, generator=None):
     """1 with this probability, else 0: dropout of ones, without its factor."""
     if not isinstance(p, float) or not 0 < p <= 1:
@@ -373,7 +382,7 @@ OPERATORS = {
     **dict.fromkeys(("view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "reshape_as"), reshape),
     **dict.fromkeys(("contiguous", "clone", "alias", "lift_fresh_copy", "lift_fresh", "numpy_T_"), same),
     **dict.fromkeys(("new_zeros", "zeros", "zeros_like"), filled(0)), **dict.fromkeys(("new_ones", "ones", "ones_like"), filled(1)),
-    **dict.fromkeys(("full", "new_full", "full_like"), full), "zero": filled(0), "fill": lambda walk, self, value: full(walk, fill_value=value), "bernoulli": bernoulli,
+    **dict.fromkeys(("full", "new_full", "full_like"), full), "zero": filled(0), "fill": fill, "bernoulli": bernoulli,
     **dict.fromkeys(("empty", "empty_like", "new_empty"), filled(math.nan)), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
     "permute": permuted, "transpose": transpose, "swapaxes": lambda walk, self, axis0, axis1: transpose(walk, self, axis0, axis1),
     "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
