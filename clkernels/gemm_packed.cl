@@ -14,9 +14,10 @@
  * one after the other: it packs (and, for TB, transposes in registers) the panel of B into local memory, to stay in the
  * first-level cache, and walks down the rows of A with a register tile of MR x NV vectors.
  * Rows of A are broadcast from where they lie; columns of a transposed A, which lie in as many pages as k is deep, are
- * packed before, in strips of MR. Rows and columns past the end are computed from whatever can be read; only the start and
- * the end of a tile of C look at its edges.
- * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then two tiles.
+ * packed before, in strips of MR, and summed up while they are in the first-level cache. Rows and columns past the end are
+ * computed from whatever can be read; only the start and the end of a tile of C look at its edges.
+ * scratch: TA: strips of A, STRIP(depth) for each MR of `rows`; then depth x NR of B; then two tiles; SUMS: then `rows`
+ * rounding errors of sums.
  * MR * NV accumulators and NV vectors of B have to fit the registers: 32 take 12x2, 6x4, 8x3; 16 take 6x2, 4x3.
  * Algorithm: Goto, van de Geijn: Anatomy of high-performance matrix multiplication, TOMS 34 (2008). */
 #include "stored.h"
@@ -68,21 +69,49 @@ INLINE void pack_b(global const stored_t *B, int ldb, int k, int k0, int kn, int
 #endif
 }
 
-/* packed[strips][kn][MR] = columns i0 .. i_end - 1 of the stored A of m columns, rows k0 .. k0 + kn - 1 of k. */
-INLINE void pack_a(global const float *A, int lda, int k, int k0, int kn, int m, int i0, int i_end, local float *packed)
+/* packed[strips][kn][MR] = columns i0 .. i_end - 1 of the stored A of m columns, rows k0 .. k0 + kn - 1 of k, of a block
+ * that is `deep` rows deep. Prefetches: each row is in another page, so that the processor does not load it ahead. */
+#define ROWS_AHEAD 4
+INLINE void pack_a(global const float *A, int lda, int k, int k0, int kn, int deep, int m, int i0, int i_end,
+    local float *packed)
 {
     for (int l = 0; l < kn; l++) {
         global const float *from = A + (size_t)(k0 + l) * lda;
         const long readable = (long)(k - 1 - k0 - l) * lda + m - WHOLE; /* where a strip may begin */
         local float *to = packed + l * MR;
+        if (k0 + l + ROWS_AHEAD < k)
+            for (int i = i0; i < i_end; i += V) PREFETCH(from + (size_t)ROWS_AHEAD * lda + i);
         for (int i = i0; i < i_end; i += MR) {
             if (i <= readable) {
                 UNROLL for (int r = 0; r < WHOLE; r += V) LOCAL_STORE(VLOAD(0, from + i + r), 0, to + r);
             } else {
                 for (int r = 0; r < MR; r++) to[r] = from[min(i + r, m - 1)];
             }
-            to += STRIP(kn);
+            to += STRIP(deep);
         }
+    }
+}
+
+/* Adds kn numbers, at most SUM_BLOCK, in each of the columns i0 .. i_end - 1 from row k0 on to `sums`. */
+INLINE void add_columns(global const float *A, int lda, int k0, int kn, int i0, int i_end, global float *sums,
+    local float *errors)
+{
+    global const float *from = A + (size_t)k0 * lda;
+    int i = i0;
+    for (; i + V <= i_end; i += V) {
+        VF block = (VF)(0.0f), sum = (VF)(0.0f), error = (VF)(0.0f);
+        for (int l = 0; l < kn; l++) block += VLOAD(0, from + (size_t)l * lda + i);
+        if (k0 > 0) sum = VLOAD(0, sums + i), error = LOCAL_LOAD(0, errors + i - i0);
+        SUM_ADD(VF, sum, error, block);
+        VSTORE(sum, 0, sums + i);
+        LOCAL_STORE(error, 0, errors + i - i0);
+    }
+    for (; i < i_end; i++) {
+        float block = 0.0f, sum = k0 > 0 ? sums[i] : 0.0f, error = k0 > 0 ? errors[i - i0] : 0.0f;
+        for (int l = 0; l < kn; l++) block += from[(size_t)l * lda + i];
+        SUM_ADD(float, sum, error, block);
+        sums[i] = sum;
+        errors[i - i0] = error;
     }
 }
 
@@ -140,33 +169,6 @@ INLINE void mask_tile(VF c[MR][NV], global const float *from, int ld, int ni, in
         = MASKED(LOCAL_LOAD(j, edge + i * NR), c[i][j]);
 }
 
-/* sums = the sums of the k numbers in each column of `vectors` vectors, at most SUM_VECTORS, the first of which begin at `from`. */
-#define SUM_VECTORS 4   /* whole cache lines next to each other, since each row of A is in another page */
-INLINE void sum_vectors(global const float *from, int lda, int k, int vectors, global float *sums)
-{
-    VF sum[SUM_VECTORS], error[SUM_VECTORS];
-    UNROLL for (int j = 0; j < SUM_VECTORS; j++) sum[j] = error[j] = (VF)(0.0f);
-    for (int l = 0; l < k;) {
-        const int stop = min(l + SUM_BLOCK, k);
-        VF block[SUM_VECTORS];
-        UNROLL for (int j = 0; j < SUM_VECTORS; j++) block[j] = (VF)(0.0f);
-        for (; l < stop; l++) UNROLL for (int j = 0; j < SUM_VECTORS; j++)
-            if (j < vectors) block[j] += VLOAD(j, from + (size_t)l * lda);
-        UNROLL for (int j = 0; j < SUM_VECTORS; j++) SUM_ADD(VF, sum[j], error[j], block[j]);
-    }
-    UNROLL for (int j = 0; j < SUM_VECTORS; j++)
-        if (j < vectors) VSTORE(sum[j], j, sums);
-}
-
-/* sums[i] = the sum of the k numbers in column i of the stored A, from i0 to i_end. */
-INLINE void sum_columns(global const float *A, int lda, int k, int i0, int i_end, global float *sums)
-{
-    int i = i0;
-    for (; i + SUM_VECTORS * V <= i_end; i += SUM_VECTORS * V) sum_vectors(A + i, lda, k, SUM_VECTORS, sums + i);
-    for (; i + V <= i_end; i += V) sum_vectors(A + i, lda, k, 1, sums + i);
-    for (; i < i_end; i++) sums[i] = sum_of(A + i, k, lda);
-}
-
 /* c += the ni rows of op(A) from i0 on, kn columns from its first on, times the packed panel. */
 #if TA
 #define A_AT(i, k) strip[(k) * MR + (i)]
@@ -216,11 +218,15 @@ OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int 
     B += product * stride_b;
     C += product * stride_c + split * stride_split;
     added += product * stride_c;
+    local float *errors = total + MR * NR;
 
-    if (SUMS && j_first == 0 && split == 0) sum_columns(A, lda, k, i_first, i_end, sums);
     for (int k0 = k_first; k0 < k_end; k0 += depth) {
         const int kn = min(depth, k_end - k0);
-        if (TA) pack_a(A, lda, k, k0, kn, m, i_first, i_end, scratch);
+        for (int l = 0; TA && l < kn; l += SUM_BLOCK) {
+            const int ln = min((int)SUM_BLOCK, kn - l);
+            pack_a(A, lda, k, k0 + l, ln, kn, m, i_first, i_end, scratch + l * MR);
+            if (SUMS && j_first == 0 && split == 0) add_columns(A, lda, k0 + l, ln, i_first, i_end, sums, errors);
+        }
         for (int j0 = j_first; j0 < j_end; j0 += NR) {
             const int nj = min(NR, n - j0);
             pack_b(B, ldb, k, k0, kn, j0, n, panel);
@@ -245,6 +251,8 @@ OUTLINE void gemm_packed_body(PACKED_ARGUMENTS(PARAMETER), int column_task, int 
             }
         }
     }
+    for (int l = k_end; SUMS && l < k && j_first == 0 && split == 0; l += SUM_BLOCK)
+        add_columns(A, lda, l, min((int)SUM_BLOCK, k - l), i_first, i_end, sums, errors);
 }
 
 TASK void gemm_packed(PACKED_ARGUMENTS(PARAMETER))

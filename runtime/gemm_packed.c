@@ -12,7 +12,7 @@ struct tile {
 };
 /* Which tiles fit depends on the number of vector registers: 32 where vectors are of 16 floats. Narrower ones are taken
  * to have 16, as AVX2 and SSE have. */
-static const struct tile wide_tiles[] = { { 6, 4, 1, 1.05 }, { 8, 3, 1.02, 1 }, { 12, 2, 1.03, 1.08 },
+static const struct tile wide_tiles[] = { { 6, 4, 1, 1 }, { 8, 3, 1.02, 1.01 }, { 12, 2, 1.03, 1.08 },
     { 8, 2, 1.05, 1.08 }, { 12, 1, 1.18, 1.22 } };
 static const struct tile narrow_tiles[] = { { 6, 2, 1, 1 }, { 4, 3, 1, 1 }, { 4, 2, 1.1, 1.1 }, { 8, 1, 1.15, 1.15 } };
 
@@ -24,7 +24,7 @@ enum {
     ROWS_LEAST = 4,       /* tiles of rows per task, where rows are divided among tasks at all */
     PACKING = 10,         /* packing a column of B costs as much as this many rows of the product, */
     PACKING_ACROSS = 20,  /* as this many if it is transposed, */
-    PACKING_ROWS = 10,    /* and packing a row of A as this many columns */
+    PACKING_ROWS = 40,    /* and packing a row of A, from memory, as this many columns */
     TASKS_PER_UNIT = 4,
     CHAIN = 128,        /* steps between additions to the sum of a long product, for some percent of the time */
     SPLIT = 16 * DEPTH, /* steps of a part of the sum, at most */
@@ -38,7 +38,9 @@ static int64_t scratch_floats(const struct gemm *gemm, const struct capabilities
 {
     const int64_t width = can->vector_width, wide = choice->tile_vectors * width;
     const int64_t strips = gemm->transpose_a ? choice->rows / choice->tile_rows : 0;
-    return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + 2 * choice->tile_rows) * wide;
+    const int64_t errors = gemm->transpose_a ? choice->rows : 0;
+    return strips * (choice->depth * choice->tile_rows + width) + (choice->depth + 2 * choice->tile_rows) * wide +
+        errors;
 }
 
 /* Divides k evenly into parts, which are packed as deep as local memory allows; false if that is not deep enough. */
