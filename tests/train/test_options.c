@@ -239,13 +239,14 @@ RESULT(on_export, tutti_export_onnx(with.network, NULL, "/none/none", at))
 static void *at_the_end(size_t size)
 {
     static unsigned char *end;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 16 * page;
+    ck_assert_uint_le(size, room);
     if (!end) {
-        unsigned char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        ck_assert(pages != MAP_FAILED && mprotect(pages + page, page, PROT_NONE) == 0);
-        end = pages + page;
+        unsigned char *pages = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert(pages != MAP_FAILED && mprotect(pages + room, page, PROT_NONE) == 0);
+        end = pages + room;
     }
-    memset(end - page, 0xff, page - size);
+    memset(end - room, 0xff, room - size);
     memset(end - size, 0, size);
     memcpy(end - size, &size, sizeof(size));
     return end - size;

@@ -176,7 +176,7 @@ START_TEST(readers_only_read)
     float values[BIASES] = { 0 };
     tutti_view view = { .size = sizeof(view) };
     session_open(&owner, "0", KIND_PLAIN, NULL);
-    session_open(&other, "0", KIND_PLAIN, NULL);
+    session_open(&other, "0", KIND_NORM, NULL);
     tutti_trainer *reader = reader_of(&owner, &(tutti_training) { .momentum = 0.9f, .batch = STEP_SAMPLES });
     ck_assert_msg(reader, "%s", tutti_message(NULL));
     const char *const reason = "reads the parameters of another one";
@@ -202,6 +202,13 @@ START_TEST(readers_only_read)
     struct session mixed = { other.runtime, other.network, owner.trainer };
     ck_assert_ptr_null(reader_of(&mixed, NULL));
     ck_assert_ptr_nonnull(strstr(tutti_message(NULL), "another network"));
+    session_close(&other);
+    session_open(&other, "0", KIND_PLAIN, &(tutti_training) { .seed = 12 });
+    mixed.network = other.network; /* with the same parameters */
+    reader = reader_of(&mixed, NULL);
+    ck_assert_msg(reader, "%s", tutti_message(NULL));
+    same_outputs(&owner, reader, false);
+    tutti_trainer_free(reader);
     session_close(&other);
     session_close(&owner);
 }
