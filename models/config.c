@@ -136,6 +136,16 @@ static void read_bert(struct reading *r, struct model_config *c)
     read_float(r, "classifier_dropout", 0.99, &c->dropout.head);
 }
 
+static void read_fno(struct reading *r, struct model_config *c)
+{
+    enum { MOST = 4096 };
+    read_size(r, "width", 1, &c->width);
+    read_size(r, "modes", 1, &c->modes);
+    read_size(r, "layers", 1, &c->layers);
+    read_size(r, "hidden", 1, &c->hidden);
+    if (c->width > MOST || c->modes > MOST) REFUSE(r, "width and modes must be at most %d", MOST);
+}
+
 /* The first two positions of RoBERTa are not of tokens: they follow the number of the padding token. */
 static void read_roberta(struct reading *r, struct model_config *c)
 {
@@ -363,6 +373,7 @@ static void read_family(struct reading *r, struct model_config *config, const ch
     case FAMILY_BERT: read_bert(r, config); break;
     case FAMILY_ROBERTA: read_roberta(r, config); break;
     case FAMILY_DISTILBERT: read_distilbert(r, config); break;
+    case FAMILY_FNO: read_fno(r, config); break;
     case FAMILY_GPT: read_gpt(r, config); break;
     case FAMILY_GPT2: read_gpt2(r, config); break;
     case FAMILY_LLAMA: read_llama(r, config, type); break;

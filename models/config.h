@@ -12,6 +12,7 @@ enum model_family {
     FAMILY_BERT,
     FAMILY_ROBERTA,
     FAMILY_DISTILBERT,
+    FAMILY_FNO, /* of images, not of texts */
     FAMILY_GPT, /* nanoGPT's */
     FAMILY_GPT2,
     FAMILY_LLAMA, /* and Mistral's, Qwen2's and Qwen3's */
@@ -48,6 +49,7 @@ struct model_config {
     int64_t hidden;    /* recurrent layers: of a direction's state; transformers: of the layers between */
     int64_t layers, heads, kv_heads, head_width;
     int64_t buckets; /* of n-grams */
+    int64_t modes;   /* frequencies of each axis */
     bool bidirectional;
     enum model_pooling pooling;
     enum model_activation activation;

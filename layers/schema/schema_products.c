@@ -34,6 +34,9 @@ static const struct op_schema schemas[] = {
             { "length", TUTTI_ATTRIBUTE_INTEGER, OPTION_OF(dft, length), "0",
                 "x is padded or cut to it; 0: the axis's, or 2 (size - 1) with onesided and inverse" }),
         .build = op_dft },
+    { "spectral_product", "the channels of each frequency times a complex matrix of its own",
+        INPUTS({ "x", "[channels, ..., 2]: spectra" }, { "weights", "[channels, units, ..., 2]" }),
+        .operation = &operation_spectral_product },
     { 0 },
 };
 
