@@ -67,6 +67,7 @@
     X(softmax)                          \
     X(softmax_gradient)                 \
     X(dft)                              \
+    X(dft2)                             \
     X(spectral_product)                 \
     X(spectral_product_data_gradient)   \
     X(spectral_product_weight_gradient) \

@@ -3,7 +3,7 @@
  * takes what is left. The readers of a batch normalisation are only known after all that. */
 #include "layers/patterns.h"
 
-const struct pattern *const forward_patterns[] = { &pattern_attention, NULL };
+const struct pattern *const forward_patterns[] = { &pattern_attention, &pattern_dft2, NULL };
 
 const struct pattern *const patterns[] = {
     &pattern_add,

@@ -5,6 +5,7 @@
 #include "graph/pattern.h"
 
 extern const struct pattern pattern_attention;                                   /* attention/attention_pattern.c */
+extern const struct pattern pattern_dft2;                                        /* dft/dft2_pattern.c */
 extern const struct pattern pattern_add;                                         /* pointwise.c */
 extern const struct pattern pattern_activation, pattern_mask;                    /* activation.c */
 extern const struct pattern pattern_pool_gradient, pattern_sum_of_pool_gradient; /* pool/pool.c */

@@ -10,9 +10,7 @@
 
 #include "tutti_sequences.h"
 
-const struct model_config fno2d_config = {
-    .family = FAMILY_FNO, .width = 32, .modes = 12, .layers = 4, .hidden = 128
-};
+const struct model_config fno2d_config = { .family = FAMILY_FNO, .width = 32, .modes = 12, .layers = 4, .hidden = 128 };
 
 /* A dense layer of the channels at each pixel, with a dense layer's shape of weights. */
 static tutti_tensor pixel_dense(tutti_network *network, tutti_tensor x, const char *name, int64_t units)

@@ -1,7 +1,9 @@
 /* dft n h w [axis inverse onesided length real]: ONNX's, of samples [h][w][1 or 2] along axis 0 or 1.
  * rfft n h w [dim length], irfft n h w [dim length]: of samples [h][w], spectra [h][w][2].
  * rfft2 n c h w [rows columns], irfft2 n c h w [height width]: of samples [c][h][w], spectra [c][h][w][2]; with rows or
- * height, the lowest frequencies alone. */
+ * height, the lowest frequencies alone.
+ * modes n c h w rows columns: the lowest frequencies of what a convolution made, and back: images in blocks of
+ * channels. */
 #include <stdio.h>
 
 #include "tests/layers/cases.h"
@@ -47,11 +49,21 @@ static tutti_tensor build_irfft2(tutti_network *network, const struct test_case 
     return height ? tutti_irfft2_modes(network, x, height, width) : tutti_irfft2(network, x, width);
 }
 
+static tutti_tensor build_modes(tutti_network *network, const struct test_case *c)
+{
+    const int64_t channels = case_get(c, "c", 1), h = case_get(c, "h", 1), w = case_get(c, "w", 1);
+    tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(1, h, w));
+    x = tutti_conv2d(network, x, channels, 1, NULL);
+    x = tutti_rfft2_modes(network, x, case_get(c, "rows", 1), case_get(c, "columns", 1));
+    x = tutti_irfft2_modes(network, x, h, w);
+    return tutti_conv2d(network, x, 1, 1, NULL);
+}
+
 /* Errors of fast transforms grow with the logarithm of the length, those of few frequencies with its root. */
 static int64_t length(const struct test_case *c)
 {
     const int64_t h = case_get(c, "h", 1), w = case_get(c, "w", 1), given = case_get(c, "length", 0);
-    const int64_t most = h > w ? h : w;
+    const int64_t most = case_get(c, "rows", 0) ? h * w + case_get(c, "c", 1) : h > w ? h : w;
     return given > most ? given : most;
 }
 
@@ -111,6 +123,12 @@ static const char *const rfft2s[] = {
     "rfft2 n2 c3 h12 w10 rows4 columns3",
     "rfft2 n2 c2 h17 w19 rows5 columns4",
     "rfft2 n1 c8 h32 w32 rows8 columns8",
+    "rfft2 n2 c9 h13 w18 rows13 columns10",
+    "rfft2 n1 c33 h6 w37 rows5 columns3",
+    "rfft2 n3 c6 h9 w16 rows1 columns1",
+    "rfft2 n1 c1 h1 w1 rows1 columns1",
+    "rfft2 n1 c2 h2 w130 rows2 columns50",
+    "rfft2 n1 c2 h4 w64 rows4 columns33",
     NULL,
 };
 static const char *const irfft2s[] = {
@@ -119,6 +137,19 @@ static const char *const irfft2s[] = {
     "irfft2 n2 c3 h4 w3 height12 width10",
     "irfft2 n2 c2 h5 w4 height17 width19",
     "irfft2 n1 c8 h8 w8 height32 width32",
+    "irfft2 n2 c9 h13 w10 height13 width18",
+    "irfft2 n1 c33 h5 w3 height6 width37",
+    "irfft2 n3 c6 h1 w1 height9 width16",
+    "irfft2 n1 c1 h1 w1 height1 width1",
+    "irfft2 n1 c2 h2 w50 height2 width130",
+    "irfft2 n1 c2 h4 w33 height4 width64",
+    NULL,
+};
+
+static const char *const modes[] = {
+    "modes n2 c16 h12 w10 rows4 columns3",
+    "modes n1 c32 h7 w17 rows5 columns4",
+    "modes n2 c18 h8 w8 rows3 columns2",
     NULL,
 };
 
@@ -136,5 +167,6 @@ TEST(rfft, rffts)
 TEST(irfft, irffts)
 TEST(rfft2, rfft2s)
 TEST(irfft2, irfft2s)
+TEST(modes, modes)
 
-OPERATION_TESTS(test_dft, &test_dft, &test_rfft, &test_irfft, &test_rfft2, &test_irfft2)
+OPERATION_TESTS(test_dft, &test_dft, &test_rfft, &test_irfft, &test_rfft2, &test_irfft2, &test_modes)
