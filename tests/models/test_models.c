@@ -45,7 +45,7 @@ static tutti_network *must_build(const char *name, tutti_shape input, int classe
         return network;
     }
     ck_assert_int_eq(shape.sizes[0], classes);
-    ck_assert_int_eq(shape.rank, strcmp(name, "unet") ? 1 : 3);
+    ck_assert_int_eq(shape.rank, strcmp(name, "unet") && strcmp(name, "fno2d") ? 1 : 3);
     for (int i = 1; i < shape.rank; i++) ck_assert_int_eq(shape.sizes[i], input.sizes[i]);
     return network;
 }
@@ -67,7 +67,7 @@ static const struct {
     { "convnext_tiny", 28589128, 182 },
     { "vit_b_16", 86567656, 152 },
     { "unet", 31037698, 64 },
-    { "fno2d", 0, 22 },
+    { "fno2d", 2368001, 22 },
     { "lstm", 10823171, 21 },
     { "gru", 10165763, 21 },
     { "fasttext", 6242434, 4 },
@@ -170,6 +170,12 @@ static const struct {
     { "unet", 31, "up1.up.bias", { 1, { 512 } }, 0.01276f },
     { "unet", 32, "up1.conv.double_conv.0.weight", { 4, { 512, 1024, 3, 3 } }, 0.006014f },
     { "unet", -2, "outc.conv.weight", { 4, { 2, 64, 1, 1 } }, 0.07217f },
+    { "fno2d", 0, "fc0.weight", { 2, { 32, 3 } }, 0.3333f },
+    { "fno2d", 2, "conv0.weights1", { 5, { 32, 32, 12, 12, 2 } }, 0.0005638f },
+    { "fno2d", 3, "conv0.weights2", { 5, { 32, 32, 12, 12, 2 } }, 0.0005638f },
+    { "fno2d", 4, "w0.weight", { 4, { 32, 32, 1, 1 } }, 0.1021f },
+    { "fno2d", -4, "fc1.weight", { 2, { 128, 32 } }, 0.1021f },
+    { "fno2d", -1, "fc2.bias", { 1, { 1 } }, 0.05103f },
     { "lstm", 0, "embedding.weight", { 2, { 32000, 256 } }, 1 },
     { "lstm", 1, "layers.0.weight_ih_l0", { 2, { 1024, 256 } }, 0.03608f },
     { "lstm", 8, "layers.0.bias_hh_l0_reverse", { 1, { 1024 } }, 0.03608f },
