@@ -111,11 +111,12 @@ int64_t saved_model_outputs(const struct saved_model *saved, const struct model 
     return model->build && saved->outputs > 0 ? saved->outputs : model->classes;
 }
 
-/* Adds what networks for texts depend on. */
+/* Adds what networks for texts depend on, and what a config.json said. */
 static int add_text(const struct session *session, json_t *object)
 {
     const char *config = session->config.json;
-    const int failed = json_object_set_new(object, "text", text_json(&session->facts));
+    int failed = 0;
+    if (session->facts.vocabulary > 0) failed = json_object_set_new(object, "text", text_json(&session->facts));
     return config[0] ? failed | json_object_set_new(object, "config", json_loads(config, 0, NULL)) : failed;
 }
 
@@ -132,7 +133,7 @@ tutti_status saved_model_keep(const struct session *session)
     int failed = session->facts.code_count > 0 ? json_object_set(object, "codes", codes) : 0;
     if (session->lora.rank > 0) failed |= json_object_set_new(object, "lora", lora_describe(&session->lora));
     json_decref(codes);
-    if (session->facts.vocabulary > 0) failed |= add_text(session, object);
+    failed |= add_text(session, object);
     char *text = failed ? NULL : json_dumps(object, JSON_COMPACT);
     const tutti_status status = text ? tutti_set_metadata(session->trainer, "model", text)
                                      : fail(TUTTI_NO_MEMORY, "no memory for a description of the network");

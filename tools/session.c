@@ -323,11 +323,11 @@ static int64_t default_length(const struct model *model, int64_t length, int64_t
 static int complete_facts(struct session *session, const struct model *model, tutti_shape shape)
 {
     struct model_facts *facts = &session->facts;
-    if (model->takes != MODEL_TAKES_TEXT && session->config.file)
-        return wrong_use(session->command, "--config is of networks for texts, but %s is none", model->name);
-    if (model->takes != MODEL_TAKES_TEXT) return EXIT_DONE;
-    const int result = read_config(session, model);
-    if (result != EXIT_DONE) return result;
+    if (!model->config && session->config.file)
+        return wrong_use(
+            session->command, "--config is of networks for texts and of fno2d, but %s is neither", model->name);
+    const int result = model->config ? read_config(session, model) : EXIT_DONE;
+    if (result != EXIT_DONE || model->takes != MODEL_TAKES_TEXT) return result;
     const int64_t most = facts->config->positions;
     if (facts->length == 0) facts->length = default_length(model, shape.sizes[0], most);
     if (facts->vocabulary == 0) {
@@ -372,6 +372,13 @@ static tutti_tensor add_input(struct session *session, tutti_shape shape)
     return tutti_normalise(session->network, x, &options);
 }
 
+/* The pixels of a network that predicts numbers for each; 0: another network. */
+static int64_t pixels_of(const struct model *model, tutti_shape shape)
+{
+    const bool fields = model->takes == MODEL_TAKES_IMAGES && model->loss == TUTTI_MSE && shape.rank == 3;
+    return fields ? shape.sizes[1] * shape.sizes[2] : 0;
+}
+
 static int build_model(struct session *session, const struct model *model, tutti_shape shape, int classes)
 {
     const char *given = onnx_options_given(&session->onnx);
@@ -390,8 +397,16 @@ static int build_model(struct session *session, const struct model *model, tutti
     session->network = tutti_network_new(session->runtime);
     if (!session->network) return work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(session->runtime));
     tutti_tensor x = add_input(session, shape);
-    session->output = model->build_for ? model->build_for(session->network, x, (int)session->classes, &session->facts)
-                                       : model->build(session->network, x, classes);
+    const int64_t pixels = pixels_of(model, shape);
+    const bool fields =
+        pixels > 0 && classes % pixels == 0; /* targets are numbers for each pixel, one after the other */
+    if (fields) {
+        x = model->build_for(session->network, x, (int)(classes / pixels), &session->facts);
+        session->output = tutti_flatten(session->network, x);
+    } else
+        session->output = model->build_for
+            ? model->build_for(session->network, x, (int)session->classes, &session->facts)
+            : model->build(session->network, x, classes);
     tutti_status status = tutti_network_status(session->network);
     if (status == TUTTI_OK) status = tutti_output(session->network, "output", session->output);
     (void)set_labels(session);

@@ -577,7 +577,7 @@ static bool write_all(const char *folder)
  * build_others() has. */
 static bool is_left_out(const struct model *model)
 {
-    static const char *const names[] = { "tabular", "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet" };
+    static const char *const names[] = { "tabular", "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet", "fno2d" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(model->name, names[i])) return true;
     return model->takes == MODEL_TAKES_TEXT;

@@ -60,6 +60,16 @@ static tutti_tensor attentive(tutti_network *net)
     return tutti_attention(net, y, y, y, NULL);
 }
 
+/* Both directions of transforms of few frequencies, around a product of channels. */
+static tutti_tensor spectral(tutti_network *net)
+{
+    tutti_tensor x = conv(net, tutti_input(net, "x", TUTTI_SHAPE(2, 9, 8)), 5, 1, 1, true);
+    const tutti_tensor both[] = { tutti_rfft2_modes(net, x, 4, 3),
+        tutti_parameter(net, "weights", TUTTI_SHAPE(5, 3, 4, 3, 2), NULL) };
+    x = tutti_irfft2_modes(net, tutti_op(net, "spectral_product", both, 2, NULL), 9, 8);
+    return tutti_dense(net, tutti_flatten(net, x), 4, NULL);
+}
+
 static tutti_tensor lenet(tutti_network *net)
 {
     return model_lenet(net, tutti_input(net, "x", TUTTI_SHAPE(1, 12, 12)), 10);
@@ -78,6 +88,7 @@ static const struct network {
     { "active", active },
     { "lenet", lenet },
     { "attentive", attentive, &operation_attention },
+    { "spectral", spectral, &operation_dft2 },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
