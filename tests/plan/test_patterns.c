@@ -80,6 +80,7 @@ static const struct network {
     const char *name;
     tutti_tensor (*build)(tutti_network *network);
     const struct operation *combined; /* what a forward pattern makes of it for CPUs; NULL: nothing */
+    int nodes, gradients;             /* of that; of the same in training */
 } networks[] = {
     { "residual", residual },
     { "perceptron", perceptron },
@@ -87,8 +88,8 @@ static const struct network {
     { "separable", separable },
     { "active", active },
     { "lenet", lenet },
-    { "attentive", attentive, &operation_attention },
-    { "spectral", spectral, &operation_dft2 },
+    { "attentive", attentive, &operation_attention, 2, 0 },
+    { "spectral", spectral, &operation_dft2, 2, 2 },
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
@@ -259,8 +260,9 @@ static void check_passes(const struct network *network, const struct setting *se
     snprintf(where, sizeof where, "%s for %s, %s", network->name, setting->name,
         mode == PLAN_TRAIN ? "training" : "inference");
     compare_all(where, &got, &want);
+    const int nodes = network->nodes + (mode == PLAN_TRAIN ? network->gradients : 0);
     if (network->combined)
-        ck_assert_int_eq(nodes_of(got.plan, network->combined), setting->class == DEVICE_CPU ? 2 : 0);
+        ck_assert_int_eq(nodes_of(got.plan, network->combined), setting->class == DEVICE_CPU ? nodes : 0);
     interpreted_free(&got);
     interpreted_free(&want);
     tutti_network_free(built);
