@@ -20,7 +20,7 @@ enum random_stream {
     RANDOM_NOISE = 9 << 24,      /* and the epoch */
     RANDOM_FOLDS = 10 << 24,
     RANDOM_LAYERS = 11 << 24,
-    RANDOM_BUCKETS = 12 << 24,   /* and the epoch */
+    RANDOM_BUCKETS = 12 << 24, /* and the epoch */
     RANDOM_SAMPLING = 13 << 24
 };
 uint32_t random_bits(uint64_t seed, uint32_t stream, uint64_t index);

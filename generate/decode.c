@@ -1,7 +1,7 @@
 #include "generate/decode.h"
 
 #include "base/memory.h"
-#include "generate/walk.h"
+#include "generate/rules.h"
 #include "graph/twin.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ tutti_status decode_make(
     const tutti_network *from, tutti_tensor ids, tutti_tensor logits, int64_t capacity, struct decoding *made)
 {
     bool *reached = NULL;
-    struct walk walk = { .from = from, .made = made, .capacity = capacity, .ids = ids.id };
+    struct walk walk = { .rules = &token_rules, .from = from, .made = made, .capacity = capacity, .ids = ids.id };
     *made = (struct decoding) { 0 };
     tutti_status status = check(from, ids, logits, capacity);
     if (status != TUTTI_OK) return status;

@@ -1,5 +1,5 @@
 /* Which nodes work on some tokens of a text as on all of them, and what of their inputs they need. */
-#include "generate/walk.h"
+#include "generate/rules.h"
 
 #include "layers/layers.h"
 #include "layers/recurrent/recurrent.h"
@@ -209,7 +209,7 @@ static int same(struct walk *walk, const struct node *node, int output)
 static const struct {
     const struct operation *operation;
     rule *rule;
-} rules[] = {
+} table[] = {
     { &operation_activation, elementwise },
     { &operation_cast, all_local },
     { &operation_convert, all_local },
@@ -232,24 +232,26 @@ static const struct {
     { &operation_dropout, same },
 };
 
-int walk_node(struct walk *walk, const struct node *node, int output)
+static int local(struct walk *walk, const struct node *node, int output)
 {
     const struct value *y = walk_value(walk, node->outputs[output]);
     if (token_axes(y).count == 0) return walk_refuse(walk, node, "computes one number of all tokens of a text");
     if (token_axes(y).count > 2 || y->rows > 1)
         return walk_refuse(walk, node, "has more than two axes of tokens, or moves them into the batch");
     if (node->operation->pointwise) return elementwise(walk, node, output);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].operation == node->operation) return rules[i].rule(walk, node, output);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].operation == node->operation) return table[i].rule(walk, node, output);
     return walk_refuse(walk, node, "is not known to work on each token by itself");
 }
 
-bool walk_moves(const struct walk *walk, const struct node *node)
+static bool moves(const struct walk *walk, const struct node *node)
 {
-    static const struct operation *const moves[] = { &operation_transpose, &operation_reshape, &operation_expand,
+    static const struct operation *const list[] = { &operation_transpose, &operation_reshape, &operation_expand,
         &operation_scale, &operation_copy };
     if (node->input_count != 1 || token_axes(input_of(walk, node, 0)).count != 1) return false;
-    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-        if (moves[i] == node->operation) return true;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i] == node->operation) return true;
     return false;
 }
+
+const struct rules token_rules = { .local = local, .moves = moves };

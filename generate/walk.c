@@ -132,7 +132,7 @@ static int make_whole(struct walk *walk, int value)
     if (walk->depends[value]) {
         if (of->rows > 1 || token_axes(of).count != 1)
             return walk_refuse(walk, &node, "computes one number of all tokens of a text");
-        if (!walk_moves(walk, &node)) return cached(walk, value);
+        if (!walk->rules->moves(walk, &node)) return cached(walk, value);
         walk_bind(walk, &node, 0);
     } else {
         node = walk->bound.nodes[of->producer]; /* the same for all texts: computed once */
@@ -201,7 +201,7 @@ static int make_local(struct walk *walk, int value)
     }
     if (!node) return walk_fail(walk, fail(TUTTI_UNSUPPORTED, "a generator takes one input, the tokens"));
     for (int i = 0; i < node->output_count; i++)
-        if (node->outputs[i] == value) return walk_node(walk, node, i);
+        if (node->outputs[i] == value) return walk->rules->local(walk, node, i);
     return NO_VALUE;
 }
 

@@ -13,7 +13,17 @@
 
 enum form { LOCAL, WHOLE, FORMS };
 
+struct walk;
+/* What nodes do with axes of tokens: rules.h. */
+struct rules {
+    /* Computes output `output` of a node of `from` in its LOCAL form. */
+    int (*local)(struct walk *walk, const struct node *node, int output);
+    /* Whether the node only moves or scales what it reads, so that a cache may lie before it. */
+    bool (*moves)(const struct walk *walk, const struct node *node);
+};
+
 struct walk {
+    const struct rules *rules;
     const tutti_network *from;
     struct decoding *made;
     struct graph bound; /* the graph of `from` with the capacity as its length */
@@ -49,10 +59,6 @@ int walk_append(struct walk *walk, const struct operation *operation, const void
 int walk_align(struct walk *walk, int made, const struct value *from, int rank);
 /* The value of `from`. */
 const struct value *walk_value(const struct walk *walk, int value);
-/* rules.c: computes output `output` of a node of `from` in its LOCAL form. */
-int walk_node(struct walk *walk, const struct node *node, int output);
-/* Whether the node only moves or scales what it reads, so that a cache may lie before it. */
-bool walk_moves(const struct walk *walk, const struct node *node);
 /* Replaces TUTTI_SEQUENCE in the node's attributes by the capacity: after the first `keep` ones of each shape. */
 void walk_bind(const struct walk *walk, struct node *node, int keep);
 /* Adds a state: an input of this shape without the batch. */

@@ -342,9 +342,9 @@ static int complete_facts(struct session *session, const struct model *model, tu
             session->command, "%s gives no class for each word: use lstm, gru or one of BERT's networks", model->name);
     session->training.sequence = facts->length;
     if (most == 0 || facts->length <= most) return EXIT_DONE;
-    return wrong_use(session->command,
-        "%s has positions for %lld tokens, but texts would have up to %lld: ask for %s", model->name, (long long)most,
-        (long long)facts->length, strcmp(session->command, "generate") ? "a smaller --length" : "fewer --tokens");
+    return wrong_use(session->command, "%s has positions for %lld tokens, but texts would have up to %lld: ask for %s",
+        model->name, (long long)most, (long long)facts->length,
+        strcmp(session->command, "generate") ? "a smaller --length" : "fewer --tokens");
 }
 
 static tutti_tensor add_text(struct session *session)

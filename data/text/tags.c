@@ -31,7 +31,7 @@ tutti_status tags_end_sentence(struct texts *texts, int part, int64_t row, const
     const size_t samples = (size_t)texts->collection.samples;
     tutti_status status = TUTTI_OK;
     if (tags->line.used == 0) return TUTTI_OK;
-    if (!tags->before) TRY(words_begin(tags, texts->tokenizer));
+    if (!tags->before && texts->tokenizer) TRY(words_begin(tags, texts->tokenizer));
     TRY(memory_grow((void **)&tags->sentences, &tags->sentences_room, samples + 1, sizeof *tags->sentences));
     TRY(texts_add_sample(texts, part, row, name));
     tags->sentences[samples] = (struct text_sentence) { samples ? tags->sentences[samples - 1].ends : 0, tags->count };

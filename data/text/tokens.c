@@ -144,27 +144,57 @@ static void clear_queue(struct text_queue *queue)
     queue->count = queue->used = 0;
 }
 
+/* What a tokenizer is learned from. */
+struct lines {
+    const char **texts;
+    int64_t *bytes, count;
+    size_t room, room_of_bytes;
+};
+
+static tutti_status add_line(struct lines *lines, const char *text, size_t bytes)
+{
+    tutti_status status;
+    const size_t needed = (size_t)lines->count + 1;
+    void *texts = lines->texts;
+    TRY(memory_grow(&texts, &lines->room, needed, sizeof *lines->texts));
+    lines->texts = texts;
+    TRY(memory_grow((void **)&lines->bytes, &lines->room_of_bytes, needed, sizeof *lines->bytes));
+    lines->texts[lines->count] = text;
+    lines->bytes[lines->count++] = (int64_t)bytes;
+done:
+    return status;
+}
+
+/* Words that have tags stand for themselves. */
+static tutti_status add_words(struct lines *lines, const char *words, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t at = 0; at < bytes && status == TUTTI_OK; at += strlen(words + at) + 1)
+        status = add_line(lines, words + at, strlen(words + at));
+    return status;
+}
+
 /* Learns from the texts that may train, or from all if there are none. What is held out by its file teaches nothing. */
 static tutti_status learn(struct texts *texts)
 {
     const struct text_queue *queue = &texts->queue;
     const signed char *parts = texts->collection.parts + texts->collection.samples - (int64_t)queue->count;
-    const char **lines = memory_new(2 * queue->count, sizeof *lines);
-    int64_t *bytes = memory_new(2 * queue->count, sizeof *bytes), count = 0;
-    tutti_status status = lines && bytes ? TUTTI_OK : TUTTI_NO_MEMORY;
-    for (int all = 0; all < 2 && count == 0 && status == TUTTI_OK; all++)
+    struct text_tags *tags = &texts->targets.tags;
+    struct lines lines = { 0 };
+    tutti_status status = TUTTI_OK;
+    for (int all = 0; all < 2 && lines.count == 0; all++)
         for (size_t i = 0; i < queue->count; i++) {
             const struct queued *item = &queue->items[i];
+            const char *text = queue->bytes + item->at;
             if (!all && parts[i] != PART_OPEN && parts[i] != TUTTI_DATA_TRAIN) continue;
-            lines[count] = queue->bytes + item->at;
-            bytes[count++] = (int64_t)item->bytes;
-            if (!item->pair) continue;
-            lines[count] = queue->bytes + item->at + item->bytes;
-            bytes[count++] = (int64_t)item->pair_bytes;
+            TRY(tags->on ? add_words(&lines, text, item->bytes) : add_line(&lines, text, item->bytes));
+            if (item->pair) TRY(add_line(&lines, text + item->bytes, item->pair_bytes));
         }
-    if (status == TUTTI_OK) status = texts_learn(texts, lines, bytes, count);
-    free(lines);
-    free(bytes);
+    TRY(texts_learn(texts, lines.texts, lines.bytes, lines.count));
+    if (tags->on && !tags->before) TRY(words_begin(tags, texts->tokenizer));
+done:
+    free(lines.texts);
+    free(lines.bytes);
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tutti_data_options plain = { .note = hear };
+static const tutti_data_options plain = { .note = hear, .tokenizer = "bytes" };
 
 /* Tokens and targets of a sample, in words: "10/0 -1/-1". */
 static void expect_sample(struct collection *texts, int64_t index, int64_t length, const char *expected)
@@ -54,6 +54,10 @@ START_TEST(reads_columns)
     expect_words(texts, 0, "ab@0 c@3");
     texts->name(texts, 2, name, sizeof name);
     ck_assert_str_eq(name, "sentence 3");
+    texts->free(texts);
+    texts = opened(text_open, "ner.conll", &(tutti_data_options) { .note = hear }); /* learns words: "ab" */
+    expect_sample(texts, 0, 3, "1/0 0/2 -1/-1");
+    expect_sample(texts, 2, 2, "1/1 -1/-1");
     texts->free(texts);
     tutti_data_options options = plain;
     options.text = "1";
@@ -210,6 +214,7 @@ START_TEST(restores)
     ck_assert_ptr_nonnull(train->batch_length);
     ck_assert_ptr_null(tutti_data_word(data, TUTTI_DATA_TRAIN, train->samples, 0, NULL));
     tutti_data_free(data);
+    options.tokenizer = NULL;
     options.description = description;
     put_text("b.conll", "q r Z\n");
     data = tutti_data_open(in_kinds("b.conll"), &options);
