@@ -4,17 +4,18 @@
  *   gpt FILE.txt [epochs layers heads width length batch]
  *
  * Without numbers: 15 epochs, 6 layers of 6 heads, width 384, 12 samples of 256 bytes. The last tenth of the text is
- * held out. */
+ * held out. The text that it writes is as long as a sample. */
 #include <tutti.h>
 #include <tutti_data.h>
 #include <tutti_finetune.h>
+#include <tutti_generate.h>
 #include <tutti_sequences.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VOCABULARY = 256, WRITTEN = 500 }; /* tokens are bytes; how many are written at the end */
+enum { VOCABULARY = 256 }; /* tokens are bytes */
 static const float dropout = 0.2f, temperature = 0.8f;
 
 struct sizes {
@@ -137,39 +138,32 @@ static tutti_status train(tutti_trainer *trainer, tutti_data *data, const struct
 
 /* --------------------------------------------------------------------------------------------------- sampling ---- */
 
-/* Draws a token. Logits are divided by the temperature. */
-static int32_t choose(float *logits)
+static int write_byte(void *user, int32_t token)
 {
-    static uint64_t state = 1;
-    float most = logits[0];
-    double sum = 0;
-    for (int i = 1; i < VOCABULARY; i++) most = fmaxf(most, logits[i]);
-    for (int i = 0; i < VOCABULARY; i++) sum += (double)(logits[i] = expf((logits[i] - most) / temperature));
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    double rest = (double)(state >> 11) / 9007199254740992.0 * sum;
-    for (int i = 0; i < VOCABULARY; i++)
-        if ((rest -= (double)logits[i]) < 0) return i;
-    return VOCABULARY - 1;
+    (void)user;
+    return putchar(token) == EOF;
 }
 
-/* Writes a text that follows an end of line, by running the network on the last tokens. A token depends on no later
- * one, so what follows them does not matter. */
-static tutti_status write_text(tutti_trainer *trainer, tutti_tensor logits, int64_t length)
+/* Writes a text of the training's length, which follows an end of line. Tokens are drawn from logits that are divided
+ * by the temperature. */
+static tutti_status write_text(
+    tutti_trainer *trainer, tutti_network *network, tutti_tensor ids, tutti_tensor logits, int64_t length)
 {
-    int32_t *ids = (int32_t *)calloc((size_t)(WRITTEN + length), sizeof(int32_t));
-    float *values = (float *)malloc((size_t)(length * VOCABULARY) * sizeof(float));
-    tutti_status status = ids && values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for the text");
-    if (status == TUTTI_OK) ids[0] = '\n';
-    for (int64_t count = 1; count < WRITTEN && status == TUTTI_OK; count++) {
-        const int64_t first = count > length ? count - length : 0;
-        const tutti_feed feed = { "ids", TUTTI_DTYPE_I32, ids + first };
-        const tutti_fetch fetch = { logits, TUTTI_DTYPE_F32, values };
-        status = tutti_infer(trainer, &feed, 1, 1, &fetch, 1);
-        if (status == TUTTI_OK) putchar(ids[count] = choose(values + (count - first - 1) * VOCABULARY));
-    }
+    const int32_t prompt = '\n';
+    tutti_training training = TUTTI_OPTIONS(tutti_training);
+    tutti_generator_options options = TUTTI_OPTIONS(tutti_generator_options);
+    tutti_generation generation = TUTTI_OPTIONS(tutti_generation);
+    training.parameters_of = trainer;
+    options.length = length;
+    options.training = &training;
+    generation.prompt = &prompt;
+    generation.prompt_count = 1;
+    generation.sampling.temperature = temperature;
+    generation.token = write_byte;
+    tutti_generator *generator = tutti_generator_new(network, ids, logits, &options);
+    const tutti_status status = generator ? tutti_generate(generator, &generation, NULL, NULL) : tutti_last_status();
     putchar('\n');
-    free(values);
-    free(ids);
+    tutti_generator_free(generator);
     return status;
 }
 
@@ -185,8 +179,9 @@ int main(int count, char **arguments)
     tutti_network *network = tutti_network_new(runtime);
     const tutti_tensor logits = build(network, &sizes);
     tutti_trainer *trainer = data ? compile(network, logits, &sizes) : NULL;
-    const bool good =
-        trainer && train(trainer, data, &sizes) == TUTTI_OK && write_text(trainer, logits, sizes.length) == TUTTI_OK;
+    tutti_tensor ids = { -1 };
+    const bool good = trainer && tutti_network_input(network, 0, &ids) == TUTTI_OK &&
+        train(trainer, data, &sizes) == TUTTI_OK && write_text(trainer, network, ids, logits, sizes.length) == TUTTI_OK;
     if (!good)
         fprintf(stderr, "gpt: %s\n",
             count > 1 ? tutti_message(NULL) : "gpt FILE.txt [epochs layers heads width length batch]");
