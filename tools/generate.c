@@ -21,6 +21,7 @@ struct generate {
     int64_t tokens;
     bool tokens_given;
     tutti_sampling sampling;
+    tutti_storage storage; /* of the weights */
     tutti_tokenizer *tokenizer;
     tutti_encoding encoding; /* of the prompt */
     tutti_generator *generator;
@@ -147,9 +148,10 @@ static int build(struct generate *g)
     g->saved.network.facts.length = length;
     result = saved_build("generate", &g->saved, NULL, 0, NULL, session);
     if (result != EXIT_DONE) return result;
-    if (!session->facts.tokens_are_classes)
-        return wrong_use("generate", "the network predicts classes of texts: name weights of a language model");
     if (tutti_network_input(session->network, 0, &ids) != TUTTI_OK) return failed(g);
+    const bool stores = g->storage != TUTTI_STORE_F32;
+    if (stores && tutti_freeze(session->network, "*") != TUTTI_OK) return failed(g);
+    if (stores && tutti_store(session->network, "*", g->storage) != TUTTI_OK) return failed(g);
     const tutti_generator_options options = { .length = length, .training = &session->training };
     g->generator = tutti_generator_new(session->network, ids, session->output, &options);
     if (!g->generator) return failed(g);
@@ -209,6 +211,8 @@ static enum parsed parse(struct generate *g, int argc, char **argv)
         { "top-k", OPTION(g->sampling.top_k), "K", "draw only from the K likeliest tokens (default all)", 1, 1e9 },
         { "top-p", OPTION(g->sampling.top_p), "P",
             "draw only from the likeliest tokens whose probabilities add up to P (default all)", 1e-6, 1 },
+        { "store", OPTION(g->storage), "TYPE",
+            "keep the weights as fp32, bf16, or int8 with a scale for each 64 (default fp32)", .choices = lora_bases },
         { "seed", OPTION(g->sampling.seed), "N", "of what is drawn (default 0)", 0, 9e15 },
         { "tokenizer", OPTION(g->tokenizer_file), "FILE",
             "bytes, or a tokenizer's file or folder, if the weights do not say", .file = OPTION_READS },
@@ -224,6 +228,15 @@ static enum parsed parse(struct generate *g, int argc, char **argv)
     return options_parse(&usage, argc, argv, &g->saved.model);
 }
 
+static int check_network(const struct generate *g)
+{
+    const struct model_facts *facts = &g->saved.network.facts;
+    const struct model *model = session_model(g->saved.model);
+    const bool predicts = facts->vocabulary > 0 ? facts->tokens_are_classes : model_predicts_tokens(model);
+    if (predicts) return EXIT_DONE;
+    return wrong_use("generate", "the network does not predict next tokens: name weights of a language model");
+}
+
 int command_generate(int argc, char **argv)
 {
     struct generate g = { .saved = SAVED_DEFAULTS, .tokens = DEFAULT_TOKENS, .sampling.temperature = 0.8f };
@@ -232,6 +245,7 @@ int command_generate(int argc, char **argv)
     int result = saved_choose("generate", &g.saved);
     if (result == EXIT_DONE && !g.saved.weights)
         result = wrong_use("generate", "--weights is missing: name the safetensors file to use");
+    if (result == EXIT_DONE) result = check_network(&g);
     if (result == EXIT_DONE) result = files_check_weights("generate", "weights", g.saved.weights);
     if (result == EXIT_DONE) result = open_tokenizer(&g);
     if (result == EXIT_DONE) result = encode_prompt(&g);

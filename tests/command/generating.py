@@ -28,6 +28,9 @@ class Generate(harness.CommandTest):
         self.assertNotEqual(self.text("--prompt", "a rose", "--tokens", "12", "--seed", "1", "--temperature", "5")["text"], line["text"])
         likeliest = self.text("--prompt", "a rose", "--tokens", "12", "--temperature", "0")["text"]
         self.assertEqual(self.text("--prompt", "a rose", "--tokens", "12", "--top-k", "1")["text"], likeliest)
+        for storage in ("bf16", "int8"):
+            stored = self.text("--prompt", "a rose", "--tokens", "12", "--temperature", "0", "--store", storage)
+            self.assertEqual((stored["tokens"], stored["text"][:6]), (12, "a rose"))
         shown = self.good("generate", "gpt", "--weights", "m.safetensors", "--prompt", "a rose", "--tokens", "12", *ONE)
         self.assertEqual(shown.output, line["text"] + "\n")
         self.assertIn("12 tokens in ", shown.errors)
@@ -61,7 +64,8 @@ class Generate(harness.CommandTest):
     def test_refusals(self):
         (self.folder / "r.tsv").write_text("text\tlabel\n" + "good\tyes\nbad\tno\n" * 20)
         self.good("train", "lstm", "--data", "r.tsv", "--text", "text", "--target", "label", "--steps", "1", "--save", "c", *ONE)
-        self.refused(2, "predicts classes of texts", "generate", "--weights", "c")
+        self.refused(2, "does not predict next tokens", "generate", "--weights", "c")
+        self.refused(2, "does not predict next tokens", "generate", "lenet", "--weights", "published.safetensors")
         self.refused(2, "MODEL is missing", "generate")
         self.refused(2, "--weights is missing", "generate", "gpt")
         self.refused(1, "none.safetensors", "generate", "--weights", "none.safetensors")
