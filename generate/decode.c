@@ -70,7 +70,6 @@ static tutti_status open_walk(struct walk *walk)
     const struct graph *graph = &walk->from->graph;
     tutti_network *network = walk->made->network;
     const int64_t sequence = TUTTI_SEQUENCE;
-    TRY(causal_open(&walk->causal, walk->from, walk->capacity));
     TRY(graph_bind(graph, (struct bound_sizes) { 1, walk->capacity }, &walk->bound));
     walk->depends = memory_new(graph->value_count + 1, sizeof *walk->depends);
     walk->wide = memory_new(graph->value_count + 1, sizeof *walk->wide);
@@ -82,6 +81,7 @@ static tutti_status open_walk(struct walk *walk)
     walk->made->positions = tutti_input_typed(network, "positions", TUTTI_DTYPE_I32, &sequence, 1);
     find_parameters(walk);
     mark_values(walk);
+    TRY(causal_open(&walk->causal, walk->from, walk->depends, walk->capacity));
     status = tutti_network_status(network);
 done:
     return status;
@@ -117,7 +117,8 @@ tutti_status decode_make(
     tutti_status status = check(from, ids, logits, capacity);
     if (status != TUTTI_OK) return status;
     graph_init(&walk.bound);
-    graph_init(&walk.causal.graph);
+    graph_init(&walk.causal.shorter.graph);
+    graph_init(&walk.causal.longer.graph);
     made->network = network_twin(from);
     reached = graph_reaches(&from->graph, &logits.id, 1);
     if (!made->network || !reached) FAIL(TUTTI_NO_MEMORY, "there is no memory for the network of a generator");

@@ -4,6 +4,7 @@
 #include "layers/layers.h"
 #include "layers/recurrent/recurrent.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef int rule(struct walk *walk, const struct node *node, int output);
@@ -30,12 +31,6 @@ static int append(struct walk *walk, const struct node *node, const int *inputs,
     return first == NO_VALUE ? NO_VALUE : graph->nodes[graph_at(graph, first)->producer].outputs[output];
 }
 
-/* Whether an axis, counted from the last one, is that of the call's tokens: the first of TUTTI_SEQUENCE. */
-static bool is_token_axis(const struct value *x, int from_last)
-{
-    return token_axes(x).row == from_last && token_axes(x).count > 0;
-}
-
 /* Operations whose inputs are broadcast: of each the rows of the tokens or, at the second axis of tokens, all. */
 static int elementwise(struct walk *walk, const struct node *node, int output)
 {
@@ -60,13 +55,27 @@ static int all_local(struct walk *walk, const struct node *node, int output)
     return append(walk, node, inputs, output);
 }
 
-/* Work along the last axis. */
-static int last_axis(struct walk *walk, const struct node *node, int output)
+/* Whether what the value has of later tokens is this number. */
+static bool is_causal(struct walk *walk, const struct node *node, int value, double later)
 {
-    if (is_token_axis(input_of(walk, node, 0), 0)) return walk_refuse(walk, node, across_tokens);
+    bool holds = true;
+    const tutti_status status = causal_check(&walk->causal, value, later, &holds);
+    if (status != TUTTI_OK)
+        (void)walk_fail(walk, status);
+    else if (!holds)
+        (void)walk_refuse(walk, node, "lets tokens see later tokens");
+    return walk->status == TUTTI_OK;
+}
+
+static int softmax(struct walk *walk, const struct node *node, int output)
+{
+    const struct token_axes axes = token_axes(input_of(walk, node, 0));
+    if (axes.row == 0) return walk_refuse(walk, node, across_tokens);
+    if (axes.column == 0 && !is_causal(walk, node, node->outputs[output], 0)) return NO_VALUE;
     return all_local(walk, node, output);
 }
 
+/* Work along the last axis. */
 static int dense(struct walk *walk, const struct node *node, int output)
 {
     const struct token_axes axes = token_axes(input_of(walk, node, 0));
@@ -85,6 +94,18 @@ static void add_batch(struct reduce_attributes *attributes)
     memmove(attributes->kinds.kinds + 1, attributes->kinds.kinds, sizeof attributes->kinds.kinds - 1);
 }
 
+/* Seen tokens can be summed, or the largest taken, as a softmax by hand does, if later ones do not count. */
+static bool reduces_causally(struct walk *walk, const struct node *node, const struct value *x, unsigned axes)
+{
+    const int column = token_axes(x).column;
+    const bool adds = node->operation == &operation_reduce_sum;
+    if (column < 0 || !(axes >> (x->shape.rank - 1 - column) & 1) || !walk->depends[node->inputs[0]]) return true;
+    if (column == 0 && (adds || node->operation == &operation_reduce_max))
+        return is_causal(walk, node, node->inputs[0], adds ? 0 : -INFINITY);
+    (void)walk_refuse(walk, node, across_tokens);
+    return false;
+}
+
 static int reduce(struct walk *walk, const struct node *node, int output)
 {
     const struct value *x = input_of(walk, node, 0);
@@ -92,6 +113,7 @@ static int reduce(struct walk *walk, const struct node *node, int output)
     const unsigned axes = reduce_attributes(node)->axes;
     if (token_axes(x).count == 0 || axes >> token & 1 || (x->batched && axes & 1))
         return walk_refuse(walk, node, across_tokens);
+    if (!reduces_causally(walk, node, x, axes)) return NO_VALUE;
     struct node copy = *node;
     const int made = walk_local(walk, node->inputs[0]);
     const struct value *value = graph_at(&walk->made->network->graph, made);
@@ -162,10 +184,7 @@ static int matmul(struct walk *walk, const struct node *node, int output)
     const bool sums =
         of_a.count == 2 && of_a.row == m && of_a.column == k_of_a && of_b.count == 1 && of_b.row == k_of_b;
     if (!each && !along && !scores && !sums) return walk_refuse(walk, node, across_tokens);
-    bool causal = true;
-    const tutti_status status = sums ? causal_check(&walk->causal, node->inputs[0], &causal) : TUTTI_OK;
-    if (status != TUTTI_OK) return walk_fail(walk, status);
-    if (!causal) return walk_refuse(walk, node, "lets tokens see later tokens");
+    if (sums && !is_causal(walk, node, node->inputs[0], 0)) return NO_VALUE;
     const int inputs[] = { walk_local(walk, node->inputs[0]),
         scores || sums ? walk_whole(walk, node->inputs[1]) : walk_local(walk, node->inputs[1]) };
     return append(walk, node, inputs, output);
@@ -221,8 +240,8 @@ static const struct {
     { &operation_dense, dense },
     { &operation_matmul, matmul },
     { &operation_embedding, embedding },
-    { &operation_layer_norm, last_axis },
-    { &operation_softmax, last_axis },
+    { &operation_layer_norm, dense },
+    { &operation_softmax, softmax },
     { &operation_reduce_sum, reduce },
     { &operation_reduce_mean, reduce },
     { &operation_reduce_max, reduce },

@@ -185,6 +185,20 @@ static int rows_of_positions(struct walk *walk, int value)
     return reshaped(walk, walk_append(walk, &operation_embedding, NULL, inputs, 2, node->layer), shape, node->layer);
 }
 
+/* What positions give must not depend on the length of the text, which grows. */
+static bool fits_all_lengths(struct walk *walk, int value)
+{
+    const struct value *of = walk_value(walk, value);
+    bool holds = true;
+    if (of->producer < 0 || walk->depends[value] || token_axes(of).count == 0) return true;
+    const tutti_status status = causal_check_lengths(&walk->causal, value, &holds);
+    if (status != TUTTI_OK)
+        (void)walk_fail(walk, status);
+    else if (!holds)
+        (void)walk_refuse(walk, &walk->from->graph.nodes[of->producer], "depends on the length of the text");
+    return walk->status == TUTTI_OK;
+}
+
 static int make_local(struct walk *walk, int value)
 {
     const struct value *of = walk_value(walk, value);
@@ -210,6 +224,7 @@ static int form_of(struct walk *walk, int value, enum form form)
     int *known = &walk->forms[form][value];
     if (walk->status != TUTTI_OK) return NO_VALUE;
     if (*known == UNKNOWN) {
+        if (!fits_all_lengths(walk, value)) return NO_VALUE;
         const int made = form == LOCAL ? make_local(walk, value) : make_whole(walk, value);
         if (made != NO_VALUE) *known = made;
         return made;

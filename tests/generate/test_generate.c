@@ -354,11 +354,37 @@ static tutti_tensor not_causal(tutti_network *network, tutti_tensor input)
     return tutti_dense(network, x, VOCABULARY, NULL);
 }
 
+/* Probabilities whose sum counts later tokens, which are left out afterwards. */
+static tutti_tensor masked_late(tutti_network *network, tutti_tensor input)
+{
+    static float lower[LENGTH * LENGTH];
+    for (int i = 0; i < LENGTH * LENGTH; i++) lower[i] = i % LENGTH <= i / LENGTH;
+    tutti_tensor mask = tutti_constant(network, NULL, TUTTI_SHAPE(LENGTH, LENGTH), lower);
+    mask = tutti_op(network, "prefix", &mask, 1, "axes=0,1");
+    const tutti_tensor x = tutti_embedding(network, NULL, input, VOCABULARY, VOCABULARY);
+    const tutti_tensor scores = tutti_matmul(network, NULL, x, x, false, true);
+    const tutti_tensor both[] = { tutti_softmax(network, scores), mask };
+    return tutti_matmul(network, NULL, tutti_op(network, "mul", both, 2, NULL), x, false, false);
+}
+
+/* What is added to a token depends on how many follow it. */
+static tutti_tensor counted_from_the_end(tutti_network *network, tutti_tensor input)
+{
+    const tutti_tensor x = tutti_embedding(network, NULL, input, VOCABULARY, VOCABULARY);
+    static float ones[LENGTH];
+    for (int i = 0; i < LENGTH; i++) ones[i] = 1;
+    tutti_tensor left = tutti_constant(network, NULL, TUTTI_SHAPE(LENGTH, 1), ones);
+    left = tutti_op(network, "prefix", &left, 1, "axes=0");
+    left = tutti_op(network, "cumsum", &left, 1, "axis=0 reverse=1");
+    return tutti_add(network, x, left);
+}
+
 static const struct {
     tutti_tensor (*build)(tutti_network *network, tutti_tensor input);
     const char *message;
 } refused[] = { { both_directions, "begins with the last token" }, { with_sum, "all tokens of a text" },
-    { with_cumsum, "cumsum" }, { softmax_of_tokens, "several tokens" }, { not_causal, "later tokens" } };
+    { with_cumsum, "cumsum" }, { softmax_of_tokens, "several tokens" }, { not_causal, "later tokens" },
+    { masked_late, "later tokens" }, { counted_from_the_end, "depends on the length of the text" } };
 enum { REFUSED = sizeof(refused) / sizeof(*refused) };
 
 START_TEST(other_networks_are_refused)
@@ -366,7 +392,8 @@ START_TEST(other_networks_are_refused)
     struct whole whole;
     open_whole(&whole, refused[_i].build, false);
     tutti_generator *generator = tutti_generator_new(whole.network, whole.ids, whole.logits,
-        &(tutti_generator_options) { .training = &(tutti_training) { .parameters_of = whole.trainer } });
+        &(tutti_generator_options) {
+            .length = LENGTH, .training = &(tutti_training) { .parameters_of = whole.trainer } });
     ck_assert_ptr_null(generator);
     fails_with(tutti_last_status(), TUTTI_UNSUPPORTED, refused[_i].message);
     close_whole(&whole);
