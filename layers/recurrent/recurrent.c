@@ -156,6 +156,7 @@ static tutti_status gradient(struct graph *graph, const struct node *node, const
         lstm ? g->outputs[RECURRENT_LAST_C] : NO_VALUE };
     if (graph_append(graph, &operation_recurrent_gradient, a, inputs, BACKWARD_INPUTS, layer) == NO_VALUE)
         return graph->status;
+    if (!lstm) graph_last(graph)->outputs[BACKWARD_DC0] = NO_VALUE; /* only an LSTM's is written */
     int backward[GRAPH_MAX_OUTPUTS];
     for (int i = 0; i < GRAPH_MAX_OUTPUTS; i++) backward[i] = graph_last(graph)->outputs[i];
     if (g->wanted[RECURRENT_GATES]) g->inputs[RECURRENT_GATES] = backward[BACKWARD_DGATES];

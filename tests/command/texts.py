@@ -83,6 +83,8 @@ class Texts(harness.CommandTest):
             self.assertNotIn("fasttext", one["models"])
         self.refused(2, "fasttext gives no class for each word", "train", "fasttext", "--data", "ner.conll")
         self.refused(2, "--class-weights balanced", "train", "lstm", "--data", "ner.conll", "--class-weights", "balanced")
+        trained = self.good("train", "gru", "--data", "ner.conll", "--devices", "0", "--batch", "32", "--steps", "1")
+        self.assertNotIn("are not used", trained.errors) # kernels that failed their first check
         self.good("train", "bert_tiny", "--data", "ner.conll", "--devices", "0", "--batch", "8", "--epochs", "4", "--lr", "0.001", "--save", "m")
         result, = self.good("eval", *WEIGHTS, "--data", "ner.conll", "--part", "all", "--json", "--devices", "0").lines()
         scores = result["scores"]
