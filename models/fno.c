@@ -3,7 +3,7 @@
  * authors' fourier_2d.py: the positions are two more channels, and each layer adds a product of the channels at the
  * lowest 2 modes x modes frequencies to one at each pixel. weights1 are of rows of frequencies from 0 on, weights2 of
  * those below 0; a last axis has real and imaginary parts. Images are not padded. */
-#include "models/models.h"
+#include "models/fno.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+#include "models/fno.h"
 #include "models/text_models.h"
 
 #include <string.h>

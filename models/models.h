@@ -81,7 +81,6 @@ tutti_tensor model_efficientnet_b0(tutti_network *network, tutti_tensor x, int c
 tutti_tensor model_convnext_tiny(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_vit_b_16(tutti_network *network, tutti_tensor x, int classes);
 tutti_tensor model_unet(tutti_network *network, tutti_tensor x, int classes);
-extern const struct model_config fno2d_config;
 tutti_tensor model_fno2d(tutti_network *network, tutti_tensor x, int outputs);
 tutti_tensor model_fno2d_for(tutti_network *network, tutti_tensor x, int outputs, const struct model_facts *facts);
 /* Networks for text, of facts->config, which is not NULL. */

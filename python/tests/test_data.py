@@ -142,20 +142,20 @@ def test_tables_and_arrays(tmp_path, command):
 def test_texts(tmp_path):
     rows = [f"{'good' if i % 2 else 'bad'} number {'x' * (i % 7)}\t{'yes' if i % 2 else 'no'}" for i in range(40)]
     (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel", *rows, "\tyes"]) + "\n")
-    data = tutti.data.text(tmp_path / "texts.tsv", "text", "label")
+    data = tutti.data.text(tmp_path / "texts.tsv", "text", "label", tokenizer="bytes")
     assert (data.kind, data.classes, data.vocabulary, data.length, data.pairs) == ("text", 2, 256, 24, False)
     assert data.notes and "left out 1 row" in data.notes[0]
     ids, labels = data.all.arrays()
     assert ids.dtype == numpy.int32 and bytes(ids[1][ids[1] >= 0].astype("uint8")) == b"good number x" and labels[1] == 1
     (tmp_path / "pairs.tsv").write_text("\n".join(["text\tother\tlabel", *(f"{row.split(chr(9))[0]}\tmore\t{row.split(chr(9))[1]}" for row in rows)]) + "\n")
-    pairs = tutti.data.text(tmp_path / "pairs.tsv", ["text", "other"], "label")
+    pairs = tutti.data.text(tmp_path / "pairs.tsv", ["text", "other"], "label", tokenizer="bytes")
     assert pairs.pairs and pairs.length == 24
     (tmp_path / "book.txt").write_text("".join(rows))
     book = tutti.data.text(tmp_path / "book.txt", length=16)
     ids, targets = book.train.arrays()
     assert book.tokens_are_classes and book.classes == 256 and (ids[:, 1:] == targets[:, :-1]).all()
     (tmp_path / "ner.conll").write_text("Bo\tB-PER\nis\tO\n\nin\tO\nX\tB-LOC\n\nX\tB-LOC\n")
-    tagged = tutti.data.text(tmp_path / "ner.conll")
+    tagged = tutti.data.text(tmp_path / "ner.conll", tokenizer="bytes")
     ids, tags = tagged.all.arrays()
     assert tagged.tags and tagged.class_names == ["B-LOC", "B-PER", "O"] and tagged.all.words(0) == [("Bo", 0), ("is", 3)]
     assert tags[0].tolist() == [1, -1, -1, 2, -1] + [-1] * (tagged.length - 5)

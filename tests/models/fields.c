@@ -4,7 +4,7 @@
  *
  * FOLDER has weights.safetensors, x [SAMPLES][CHANNELS][HEIGHT][WIDTH] and y, float32. Writes FOLDER/outputs and, by
  * the mean squared error, FOLDER/gradients: float32, the parameters in the order of FOLDER/names. */
-#include "models/models.h"
+#include "models/fno.h"
 #include "tutti_finetune.h"
 #include "tutti_steps.h"
 
