@@ -127,7 +127,7 @@ def operations(listed):
 def models(text):
     """From the table of models.c."""
     names = re.findall(r'\{ \.name = "(\w+)"', text)
-    arguments = "classes: int | None = None, input: Shape | None = None, *, samples: int = 0, vocabulary: int = 0, runtime: Runtime | None = None"
+    arguments = "classes: int | None = None, input: Shape | None = None, *, samples: int = 0, vocabulary: int = 0, tags: bool = False, runtime: Runtime | None = None"
     lines = [HEAD.format("Well-known networks"), "from ._network import Network", "from ._runtime import Runtime", "from ._types import Shape\n"]
     return "\n".join([*lines, *(f"def {name}({arguments}) -> Network: ..." for name in names)]) + "\n"
 

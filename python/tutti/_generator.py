@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from ._network import Tensor
     from ._trainer import Trainer
-
-    Ids = Sequence[int] | numpy.ndarray
+    from ._types import Ids
 
 
 class Generator(Handle):

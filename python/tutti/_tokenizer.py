@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    Text = str | tuple[str, str]
+    from ._types import Text
 
 
 def encoded(text):

@@ -30,6 +30,9 @@ Operand = Union["Tensor", Numbers, Sequence[float], Sequence[Sequence[float]]]
 Shape = Union[int, Sequence[int]]
 Path = Union[str, "os.PathLike[str]"]
 DType = Union[Literal["float32", "float16", "int32", "int64", "uint8", "bool", "bfloat16"], type, "numpy.dtype[Any]"]
+# A text, or a pair of them; tokens of a text.
+Text = Union[str, tuple[str, str]]
+Ids = Union[Sequence[int], numpy.typing.NDArray[Any]]
 # Samples of one input.
 Array = Union[numpy.typing.NDArray[Any], HasArray, HasDlpack, Sequence[Any]]
 # Samples of all inputs: of a single one, of several in their order, or by their names.

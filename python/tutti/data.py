@@ -113,7 +113,8 @@ class Part:
     def words(self, index: int) -> list[tuple[str, int]]:
         """The words of a sample whose words have tags, each with the position of its first token, where the network's output is its tag;
         -1: it has none."""
-        found, token = [], ffi.new("int64_t *")
+        found: list[tuple[str, int]] = []
+        token = ffi.new("int64_t *")
         while (word := lib.tutti_data_word(self.data.pointer, self.number, index, len(found), token)) != ffi.NULL:
             found.append((ffi.string(word).decode(errors="replace"), token[0]))
         return found
