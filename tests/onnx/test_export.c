@@ -395,6 +395,9 @@ static const struct {
     { "attention", "a plan's" },
     { "cross_entropy", "needs targets" },
     { "custom", "a program's own" },
+    { "dft2", "a plan's" },
+    { "embedding_stored", "a plan's" },
+    { "floats", "a plan's" },
     { "fold_batch_norm", "a plan's" },
     { "huber", "needs targets" },
     { "l1", "needs targets" },
@@ -405,6 +408,7 @@ static const struct {
     { "nll", "needs targets" },
     { "reorder", "a plan's" },
     { "soft_cross_entropy", "needs targets" },
+    { "spectral_product", "ONNX has no product of complex numbers" },
 };
 
 static bool has_reason(const char *operation)
