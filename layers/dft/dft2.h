@@ -4,9 +4,10 @@
  *   forward: X[r, l] = scale w(l) sum over h, v of x[h, v] e^(-i t), with t = 2 pi (k h / height + l v / width)
  *   inverse: x[h, v] = scale Re sum over r, l of w(l) X[r, l] e^(i t)
  *
- * x has `height` rows of `width` pixels. Of the spectrum, `columns` frequencies l of the width, from 0 on, and `rows`
- * frequencies k = (first + r) modulo the height are computed or read; others are 0. w(l) is 2 if `doubled` is set and
- * frequency l has another one that is its mirror image, else 1. Each is the other one's gradient. */
+ * x has `height` rows of `width` pixels. The kernels compute or read a part of the spectrum: the
+ * frequencies l = 0 ... columns - 1 of the width and k = (first + r) modulo the height, r = 0 ... rows - 1. Others are
+ * 0. w(l) is 2 if `doubled` is set and frequency l has another one that is its mirror image, else 1. Each is the other
+ * one's gradient. */
 #ifndef LAYERS_DFT2_H
 #define LAYERS_DFT2_H
 

@@ -38,7 +38,7 @@ class Tokenizer(Handle):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Of the text of a tokenizer.json."""
+        """Makes a tokenizer from the text of a tokenizer.json."""
         return cls.__new__(cls)._take(lib.tutti_tokenizer_parse(encoded(text)))
 
     @classmethod
