@@ -8,13 +8,13 @@ Runs by a Python with PyTorch and safetensors. Without TUTTI_TORCH, which names 
 """
 import copy
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-OUTPUTS, GRADIENTS = 1e-5, 10
+import by_torch
+
 # Samples, channels, height, width, outputs; what the network is made of.
 CASES = ((3, 1, 24, 24, 1, {"width": 16, "modes": 5}), (2, 2, 18, 21, 3, {"width": 8, "modes": 9, "layers": 3, "hidden": 20}),
          (2, 1, 64, 64, 1, {}))
@@ -65,7 +65,6 @@ def run_torch(torch, network, x, y):
 
 
 def run_tutti(program, folder, network, x, y, sizes, config):
-    import numpy
     from safetensors.torch import save_file
     save_file(network.state_dict(), folder / "weights.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
@@ -74,17 +73,11 @@ def run_tutti(program, folder, network, x, y, sizes, config):
     done = subprocess.run([program, folder / "config.json", *map(str, sizes), folder], capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(done.stderr)
-    values, gradients, at = numpy.fromfile(folder / "gradients", "float32"), {}, 0
-    shapes = {name: tuple(p.shape) for name, p in network.named_parameters()}
-    for name in (folder / "names").read_text().split():
-        count = int(numpy.prod(shapes[name]))
-        gradients[name] = values[at:at + count].reshape(shapes[name])
-        at += count
-    return numpy.fromfile(folder / "outputs", "float32"), gradients
+    return by_torch.read_results(folder, network)
 
 
-def compare(torch, program, *sizes, config):
-    import numpy
+def compare(program, *sizes, config):
+    import torch
     samples, channels, height, width, count = sizes
     torch.manual_seed(height)
     network = make(torch, channels, count, **config)
@@ -94,36 +87,9 @@ def compare(torch, program, *sizes, config):
     _, single = run_torch(torch, network, x, y)
     exact, wanted = run_torch(torch, copy.deepcopy(network).double(), x.double(), y.double())
     error = ((torch.from_numpy(outputs).reshape(exact.shape) - exact).abs().max() / exact.abs().max()).item()
-    assert error <= OUTPUTS, f"{sizes}: outputs differ by {error:.3g}"
-    assert set(gradients) == set(wanted), set(gradients) ^ set(wanted)
-    worst = 0
-    for name, gradient in wanted.items():
-        floor = max((single[name] - gradient).abs().max().item(), gradient.abs().max().item() * numpy.finfo("float32").eps)
-        found = (torch.from_numpy(gradients[name]) - gradient).abs().max().item() / floor
-        assert found <= GRADIENTS, f"{sizes}: the gradient of {name} has {found:.3g} times the error of float32"
-        worst = max(worst, found)
-    print(f"{sizes}: outputs differ by {error:.2g} of the largest; gradients by {worst:.2g} times the error of PyTorch's in float32", flush=True)
-
-
-def main():
-    if "TUTTI_TORCH" not in os.environ:
-        print("SKIP: fno2d was not compared with PyTorch. Set TUTTI_TORCH to a Python with PyTorch 2.15 and safetensors\n0 passed, 0 failed")
-        return 0
-    if sys.executable != os.environ["TUTTI_TORCH"] and "TUTTI_INSIDE" not in os.environ:
-        os.environ["TUTTI_INSIDE"] = "1"
-        os.execv(os.environ["TUTTI_TORCH"], [os.environ["TUTTI_TORCH"], *sys.argv])
-    import torch
-    torch.set_num_threads(1)
-    failed = 0
-    for *sizes, config in CASES:
-        try:
-            compare(torch, sys.argv[1], *sizes, config=config)
-        except AssertionError as error:
-            failed += 1
-            print(f"FAILED {error}", flush=True)
-    print(f"{len(CASES) - failed} passed, {failed} failed")
-    return failed > 0
+    by_torch.check(sizes, error, gradients, single, wanted)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(by_torch.run(CASES, lambda case: compare(sys.argv[1], *case[:-1], config=case[-1]), "fno2d was not compared with PyTorch",
+                          "PyTorch 2.15 and safetensors"))

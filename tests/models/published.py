@@ -7,15 +7,15 @@ their own names; outputs are equal to 1e-5, gradients up to ten times the error 
 Runs by a Python with PyTorch and transformers. Without TUTTI_TORCH, which names one, it says so and ends.
 """
 import copy
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import by_torch
+
 SAMPLES, LENGTH, CLASSES = 3, 11, 3
 LENGTHS = (11, 7, 2)     # tokens of each sample; the rest is padding
-OUTPUTS, GRADIENTS = 1e-5, 10
 
 SMALL = {"vocab_size": 61, "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 80,
          "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "max_position_embeddings": 40, "initializer_range": 0.3}
@@ -90,7 +90,6 @@ def run_torch(network, ids, types, tokens):
 
 
 def run_tutti(program, model, folder, network, ids, types, tokens):
-    import numpy
     ids.numpy().astype("int32").tofile(folder / "ids")
     if types is not None:
         types.numpy().astype("int32").tofile(folder / "types")
@@ -99,17 +98,10 @@ def run_tutti(program, model, folder, network, ids, types, tokens):
                            str(SAMPLES), str(LENGTH), str(head[0]), "tokens" if tokens else "texts", folder], capture_output=True, text=True)
     if done.returncode:
         raise AssertionError(done.stderr)
-    values, gradients, at = numpy.fromfile(folder / "gradients", "float32"), {}, 0
-    sizes = {name: tuple(p.shape) for name, p in network.named_parameters()}
-    for name in (folder / "names").read_text().split():
-        count = int(numpy.prod(sizes[name]))
-        gradients[name] = values[at:at + count].reshape(sizes[name])
-        at += count
-    return numpy.fromfile(folder / "outputs", "float32"), gradients
+    return by_torch.read_results(folder, network)
 
 
 def compare(program, case):
-    import numpy
     import torch
     model, _, _, _, pairs = CASES[case]
     network = make(case)
@@ -124,38 +116,9 @@ def compare(program, case):
     outputs = torch.from_numpy(outputs).reshape(exact.shape).double()
     seen = ids >= 0 if tokens else torch.ones(SAMPLES, dtype=torch.bool)
     error = ((outputs - exact)[seen].abs() / exact[seen].abs().max()).max().item()
-    assert error <= OUTPUTS, f"{case}: outputs differ by {error:.3g}"
-    assert set(gradients) == set(exact_gradients), set(gradients) ^ set(exact_gradients)
-    worst = 0
-    for name, wanted in exact_gradients.items():
-        largest = wanted.abs().max().item()
-        floor = max((single_gradients[name] - wanted).abs().max().item(), largest * numpy.finfo("float32").eps, 1e-9)
-        found = (torch.from_numpy(gradients[name]) - wanted).abs().max().item() / floor
-        assert found <= GRADIENTS, f"{case}: the gradient of {name} has {found:.3g} times the error of float32"
-        worst = max(worst, found)
-    print(f"{case}: outputs differ by {error:.2g} of the largest; gradients by {worst:.2g} times the error of PyTorch's in float32", flush=True)
-
-
-def main():
-    if "TUTTI_TORCH" not in os.environ:
-        print("SKIP: networks for texts were not compared with transformers. Set TUTTI_TORCH to a Python with PyTorch 2.15 and transformers 5\n0 passed, 0 failed")
-        return 0
-    if sys.executable != os.environ["TUTTI_TORCH"] and "TUTTI_INSIDE" not in os.environ:
-        os.environ["TUTTI_INSIDE"] = "1"
-        os.execv(os.environ["TUTTI_TORCH"], [os.environ["TUTTI_TORCH"], *sys.argv])
-    import torch
-    torch.set_num_threads(1)
-    failed = 0
-    chosen = sys.argv[2:] or CASES
-    for case in chosen:
-        try:
-            compare(sys.argv[1], case)
-        except AssertionError as error:
-            failed += 1
-            print(f"FAIL {case}: {error}", flush=True)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return failed > 0
+    by_torch.check(case, error, gradients, single_gradients, exact_gradients, least=1e-9)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(by_torch.run(sys.argv[2:] or CASES, lambda case: compare(sys.argv[1], case), "networks for texts were not compared with transformers",
+                          "PyTorch 2.15 and transformers 5"))
