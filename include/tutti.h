@@ -538,6 +538,10 @@ typedef struct tutti_training {
      * TUTTI_DEVICE_LOST until tutti_reset_carried(). */
     const tutti_carry *carries;
     int carry_count;
+    /* Keeps fewer results of the forward pass for the backward pass, and computes the others again: activation
+     * checkpointing (Chen et al. 2016). A step then computes up to twice the forward pass, and needs memory for about
+     * the square root of as many layers. Results stay the same. */
+    bool recompute;
 } tutti_training;
 
 /* Creates a trainer: initialises the parameters and builds a plan and a replica of the network on every opened device,

@@ -22,7 +22,7 @@ struct ranks;
 
 /* Options of the caller, and what follows from them. */
 struct trainer_options {
-    bool exact, tune;
+    bool exact, recompute, tune;
     tutti_precision precision;
     tutti_advanced_options advanced;
     void (*building)(void *user, int built, int total); /* of struct tutti_training */

@@ -247,6 +247,7 @@ tutti_status pass_gradient(struct plan *plan)
     if (plan->options.mode != PLAN_TRAIN) return TUTTI_OK;
     if (plan->options.seeded) TRY(append_seed(plan));
     const size_t values = graph->value_count, nodes = graph->node_count;
+    plan->forward_values = values;
     g = (struct gradients) { plan, graph, memory_new(values, sizeof *g.of), memory_new(values, sizeof *g.uses),
         memory_new(values, sizeof *g.needed), reached_values(plan) };
     if (!g.of || !g.uses || !g.needed || !g.reached) {

@@ -16,6 +16,9 @@ void gradient_mark(const struct plan *plan, bool *needed, size_t count);
 tutti_status pass_gradient(struct plan *plan);
 /* Fusions: applies the patterns of layers/ (graph/pattern.h) until none matches. */
 tutti_status pass_rewrite(struct plan *plan);
+/* Where the options ask for it: computes forward values again before backward nodes read them, instead of keeping them.
+ */
+tutti_status pass_recompute(struct plan *plan);
 struct pattern;
 /* Applies one pattern wherever it matches; returns whether the graph changed. Dropped nodes stay until
  * edit_compact(). */

@@ -23,6 +23,7 @@ static const struct pass passes[] = {
     { "gradient", pass_gradient },
     { "sweep", pass_sweep },
     { "rewrite", pass_rewrite },
+    { "recompute", pass_recompute },
     { "stored", pass_stored },
     { "select", pass_select },
     { "compose", pass_compose },

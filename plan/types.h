@@ -38,6 +38,7 @@ struct plan_options {
     struct bound_sizes sizes;
     struct objective objective;
     bool exact;
+    bool recompute;
     bool synchronised; /* training: other devices have the rest of the batch, whose statistics count too
                           (launch_sync) */
     /* FP32 and TF32: values are stored as floats. BF16: temporary values are stored as bfloat16 where every kernel
@@ -130,6 +131,7 @@ struct plan {
     int feeds[PLAN_MAX_FEEDS]; /* what is uploaded before the step: the network's inputs, in their order, then targets
                                 */
     int feed_count, input_count;
+    size_t forward_values;    /* of the graph before pass_gradient() */
     struct command *commands; /* in the order in which they are enqueued */
     size_t command_count;
     double build_seconds;

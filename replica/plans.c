@@ -16,6 +16,7 @@ struct plan_options replica_options(struct replica *replica, struct plan_key key
         .sizes = key.sizes,
         .objective = *replica->setup->objective,
         .exact = replica->setup->exact,
+        .recompute = replica->setup->recompute,
         .synchronised =
             replica->setup->whole_batch && replica->setup->exchange && key.sizes.samples < replica->setup->batch,
         .precision = replica->setup->precision,

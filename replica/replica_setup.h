@@ -26,7 +26,7 @@ struct replica_setup {
     int64_t batch, micro_batch;       /* micro_batch 0: no limit but memory */
     tutti_precision precision, wire;
     bool trains; /* there is a loss */
-    bool exact, tune;
+    bool exact, recompute, tune;
     bool automatic;             /* shares by speed: any may be the sole replica */
     bool ranks;                 /* there are other ranks */
     bool exchange, whole_batch; /* of struct trainer_options */

@@ -60,6 +60,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
             .file = OPTION_WRITES },
         { "json", OPTION(s->json), NULL, "print the result as a JSON object" },
         SESSION_OPTIONS(s->session),
+        RECOMPUTE_OPTION(s->session),
         EXCHANGE_OPTIONS(s->session),
     };
     const struct usage usage = { .command = "bench",

@@ -56,6 +56,12 @@ struct session_options {
         "threads", OPTION((s).runtime.threads), "N", "host threads (default one per processor)", 1, 4096               \
     }
 
+#define RECOMPUTE_OPTION(s)                                                                        \
+    {                                                                                              \
+        "recompute", OPTION((s).training.recompute), NULL,                                         \
+            "need less memory: compute results of the forward pass again, instead of keeping them" \
+    }
+
 /* Options of commands that train, after the others. */
 #define EXCHANGE_OPTIONS(s)                                                                                         \
     { "sync-batchnorm", OPTION((s).training.sync_batchnorm), NULL,                                                  \

@@ -39,6 +39,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         PICTURE_OPTIONS(s->picture),
         EXPECT_OPTION(s->expect),
         SESSION_OPTIONS(s->session),
+        RECOMPUTE_OPTION(s->session),
     };
     const struct usage usage = { .command = "show",
         .summary = "Prints the layers of MODEL and the memory it needs on each device",

@@ -162,6 +162,7 @@ static enum parsed parse(struct settings *s, int argc, char **argv)
         { "json", OPTION(s->json), NULL, "print a JSON object per epoch, and one at the end" },
         REPORT_OPTIONS(s->report),
         SESSION_OPTIONS(s->session),
+        RECOMPUTE_OPTION(s->session),
         EXCHANGE_OPTIONS(s->session),
         { "average-every", OPTION(s->session.advanced.average_every), "K",
             "under mpirun: average parameters every K steps instead of summing gradients in every step", 1, 1e9 },

@@ -57,6 +57,7 @@ static tutti_status read_options(tutti_trainer *trainer, const tutti_training *t
     watchdog_set_limits(&trainer->watchdog, training->step_limit_s, training->build_limit_s);
     trainer->state.seed = training->seed;
     trainer->options.exact = training->exact;
+    trainer->options.recompute = training->recompute;
     trainer->options.precision = training->precision;
     loss_scale_init(&trainer->state.loss_scale, training->precision == TUTTI_FP16);
     trainer->options.whole_batch =
@@ -117,6 +118,7 @@ static void set_up(tutti_trainer *trainer)
         .wire = options->advanced.wire,
         .trains = trainer->options.trains,
         .exact = options->exact,
+        .recompute = options->recompute,
         .tune = options->tune,
         .exchange = trainer->options.exchange,
         .automatic = options->automatic,

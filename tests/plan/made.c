@@ -7,7 +7,7 @@
 
 struct device device;
 struct tutti_runtime runtime;
-bool bf16;
+bool bf16, recompute;
 
 void free_device(void)
 {
@@ -18,7 +18,7 @@ void free_device(void)
 void make_device(enum device_class class, size_t allocation_max)
 {
     free_device();
-    bf16 = false;
+    bf16 = recompute = false;
     memset(&device, 0, sizeof device);
     memset(&runtime, 0, sizeof runtime);
     device.runtime = &runtime;
@@ -93,6 +93,7 @@ void make(struct made *made, enum plan_mode mode, tutti_tensor (*build)(tutti_ne
     const struct plan_options options = { .mode = mode,
         .sizes.samples = 5,
         .objective = objective_of(output, TUTTI_CROSS_ENTROPY),
+        .recompute = recompute,
         .precision = bf16 ? TUTTI_BF16 : TUTTI_FP32,
         .guards = true };
     made->plan = plan_start(&device, made->network, &options);

@@ -11,7 +11,7 @@
 
 extern struct device device;
 extern struct tutti_runtime runtime;
-extern bool bf16; /* of the plans that are made */
+extern bool bf16, recompute; /* of the plans that are made */
 
 void make_device(enum device_class class, size_t allocation_max);
 /* Forgets what plans asked of the device's verdicts and tables; called after each test, too. */

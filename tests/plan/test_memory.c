@@ -104,16 +104,22 @@ static const struct {
     enum device_class class;
     enum plan_mode mode;
     size_t allocation_max;
+    bool recompute;
 } memory_cases[] = {
-    { DEVICE_CPU, PLAN_TRAIN, (size_t)1 << 30 }, { DEVICE_GPU, PLAN_TRAIN, (size_t)1 << 30 },
-    { DEVICE_CPU, PLAN_INFER, (size_t)1 << 30 }, { DEVICE_CPU, PLAN_EVALUATE, (size_t)1 << 30 },
+    { DEVICE_CPU, PLAN_TRAIN, (size_t)1 << 30 },
+    { DEVICE_GPU, PLAN_TRAIN, (size_t)1 << 30 },
+    { DEVICE_CPU, PLAN_INFER, (size_t)1 << 30 },
+    { DEVICE_CPU, PLAN_EVALUATE, (size_t)1 << 30 },
     { DEVICE_CPU, PLAN_TRAIN, 200 << 10 }, /* several slabs */
+    { DEVICE_CPU, PLAN_TRAIN, (size_t)1 << 30, true },
+    { DEVICE_GPU, PLAN_TRAIN, (size_t)1 << 30, true },
 };
 
 START_TEST(memory_is_nobody_elses)
 {
     make_device(memory_cases[_i].class, memory_cases[_i].allocation_max);
     struct made made;
+    recompute = memory_cases[_i].recompute;
     make(&made, memory_cases[_i].mode, residual);
     replay(&made);
     if (memory_cases[_i].allocation_max < 1 << 20) ck_assert_int_gt(made.memory.slab_count, 1);

@@ -106,6 +106,7 @@ static struct property choose(uint64_t seed)
     p.training.seed = 1 + draw(&p, 1000);
     p.training.sync_batchnorm = p.shape == SHAPE_NORM;
     p.training.sharing = TUTTI_SHARES_EQUAL;
+    p.training.recompute = draw(&p, 3) == 0;
     if (p.shape == SHAPE_SEQUENCE) p.training.sequence = LONG;
     if (p.shape == SHAPE_NORM && divisions[p.division].micro_batch > 0) p.division = 1; /* of the whole batch */
     return p;

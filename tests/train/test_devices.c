@@ -63,7 +63,7 @@ int main(void)
         { "parameters", suite_parameters }, { "readers", suite_readers }, { "scored", suite_scored },
         { "sequences", suite_sequences }, { "stored", suite_stored }, { "sync", suite_sync },
         { "between", suite_between }, { "attention_drops", suite_attention_drops }, { "carried", suite_carried },
-        { "lora", suite_lora } };
+        { "lora", suite_lora }, { "recompute", suite_recompute } };
     SRunner *runner = srunner_create(NULL);
     srunner_set_fork_status(runner, CK_NOFORK);
     sessions_share_runtimes();

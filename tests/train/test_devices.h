@@ -22,6 +22,7 @@ Suite *suite_options(void);
 Suite *suite_bf16(void);
 Suite *suite_parameters(void);
 Suite *suite_readers(void);
+Suite *suite_recompute(void);
 Suite *suite_scored(void);
 Suite *suite_sequences(void);
 Suite *suite_stored(void);
