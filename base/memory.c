@@ -99,3 +99,17 @@ char *memory_format(const char *format, ...)
     va_end(again);
     return text;
 }
+
+void *memory_take(void *user, size_t size)
+{
+    struct memory_budget *budget = user;
+    if (size > budget->left) return NULL;
+    budget->left -= size;
+    return malloc(size);
+}
+
+void memory_give(void *budget, void *memory)
+{
+    (void)budget;
+    free(memory);
+}

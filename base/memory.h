@@ -12,6 +12,12 @@ tutti_status memory_grow(void **array, size_t *capacity, size_t needed, size_t s
  * pointers are 16-byte aligned. Call memory_streamed() after the last copy, before another thread is notified. */
 void memory_stream(float *restrict to, const float *restrict from, int64_t count);
 void memory_streamed(void);
+/* For libraries that take functions of memory: memory_take() gives as many bytes as are left, memory_give() frees. */
+struct memory_budget {
+    size_t left;
+};
+void *memory_take(void *budget, size_t size);
+void memory_give(void *budget, void *memory);
 char *memory_copy_text(const char *text);
 char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* a * b or a + b; false on overflow. */

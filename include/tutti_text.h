@@ -11,9 +11,9 @@ extern "C" {
 typedef struct tutti_tokenizer tutti_tokenizer;
 
 /* Opens "bytes" (256 tokens, one for each byte of UTF-8), a tokenizer.json, a vocab.txt (WordPiece, as BERT's), a
- * merges.txt with a vocab.json next to it (byte-level BPE, as GPT-2's), or a folder with one of these. What the file
- * asks for and this library does not know is refused by its name. Several threads may use the tokenizer afterwards.
- * Returns NULL on failure. */
+ * merges.txt with a vocab.json next to it (byte-level BPE, as GPT-2's), a tokenizer.model (SentencePiece's), or a
+ * folder with one of these. What the file asks for and this library does not know is refused by its name. Several
+ * threads may use the tokenizer afterwards. Returns NULL on failure. */
 TUTTI_API tutti_tokenizer *tutti_tokenizer_open(const char *path);
 /* Reads the text of a tokenizer.json. Returns NULL on failure. */
 TUTTI_API tutti_tokenizer *tutti_tokenizer_parse(const char *json);

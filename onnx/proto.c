@@ -7,25 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that protobuf-c may still allocate for a file: two bytes of a file can become an empty message of a hundred. */
-struct budget {
-    size_t left;
-};
+/* Of what protobuf-c may allocate for a file: two bytes of a file can become an empty message of a hundred. */
 enum { TIMES_SIZE = 8, AT_LEAST = 64 << 20 };
-
-static void *take(void *user, size_t size)
-{
-    struct budget *budget = user;
-    if (size > budget->left) return NULL;
-    budget->left -= size;
-    return malloc(size);
-}
-
-static void give(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
 
 const Onnx__AttributeProto *proto_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name)
 {
@@ -115,8 +98,8 @@ tutti_status proto_read(const char *path, Onnx__ModelProto **model)
         free(data);
         return fail(TUTTI_UNSUPPORTED, "%s: graphs lie in each other more than %d deep", path, DEEPEST);
     }
-    struct budget budget = { size * TIMES_SIZE + AT_LEAST };
-    ProtobufCAllocator allocator = { take, give, &budget };
+    struct memory_budget budget = { size * TIMES_SIZE + AT_LEAST };
+    ProtobufCAllocator allocator = { memory_take, memory_give, &budget };
     *model = onnx__model_proto__unpack(&allocator, size, data);
     free(data);
     if (*model && (*model)->graph) return TUTTI_OK;
@@ -136,8 +119,8 @@ size_t proto_copies(const Onnx__ModelProto *model)
 static tutti_status copy(const ProtobufCMessage *from, size_t *left, ProtobufCMessage **made)
 {
     const size_t size = protobuf_c_message_get_packed_size(from);
-    struct budget budget = { size < *left ? *left - size : 0 };
-    ProtobufCAllocator allocator = { take, give, &budget };
+    struct memory_budget budget = { size < *left ? *left - size : 0 };
+    ProtobufCAllocator allocator = { memory_take, memory_give, &budget };
     unsigned char *bytes = size < *left ? memory_new(size + 1, 1) : NULL;
     *made = NULL;
     if (bytes && protobuf_c_message_pack(from, bytes) == size)
@@ -165,25 +148,26 @@ tutti_status proto_copy_attribute(const Onnx__AttributeProto *attribute, size_t 
 
 void proto_free_node(Onnx__NodeProto *node)
 {
-    if (node) onnx__node_proto__free_unpacked(node, &(ProtobufCAllocator) { take, give, NULL });
+    if (node) onnx__node_proto__free_unpacked(node, &(ProtobufCAllocator) { memory_take, memory_give, NULL });
 }
 
 void proto_free_tensor(Onnx__TensorProto *tensor)
 {
-    if (tensor) onnx__tensor_proto__free_unpacked(tensor, &(ProtobufCAllocator) { take, give, NULL });
+    if (tensor) onnx__tensor_proto__free_unpacked(tensor, &(ProtobufCAllocator) { memory_take, memory_give, NULL });
 }
 
 void proto_free_value(Onnx__ValueInfoProto *value)
 {
-    if (value) onnx__value_info_proto__free_unpacked(value, &(ProtobufCAllocator) { take, give, NULL });
+    if (value) onnx__value_info_proto__free_unpacked(value, &(ProtobufCAllocator) { memory_take, memory_give, NULL });
 }
 
 void proto_free_attribute(Onnx__AttributeProto *attribute)
 {
-    if (attribute) onnx__attribute_proto__free_unpacked(attribute, &(ProtobufCAllocator) { take, give, NULL });
+    if (attribute)
+        onnx__attribute_proto__free_unpacked(attribute, &(ProtobufCAllocator) { memory_take, memory_give, NULL });
 }
 
 void proto_free(Onnx__ModelProto *model)
 {
-    if (model) onnx__model_proto__free_unpacked(model, &(ProtobufCAllocator) { take, give, NULL });
+    if (model) onnx__model_proto__free_unpacked(model, &(ProtobufCAllocator) { memory_take, memory_give, NULL });
 }

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "text/byte_level.h"
+#include "text/sentencepiece.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { LARGEST = 512 << 20 };
 
 json_t *tokenizer_bytes(void)
 {
@@ -34,7 +33,7 @@ static tutti_status read_json(const char *path, json_t **json)
 {
     unsigned char *data = NULL;
     size_t size;
-    tutti_status status = file_read(path, LARGEST, &data, &size);
+    tutti_status status = file_read(path, TOKENIZER_LARGEST, &data, &size);
     if (status != TUTTI_OK) return status;
     json_error_t error;
     *json = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
@@ -91,7 +90,7 @@ static tutti_status read_vocabulary(const char *path, json_t **json)
 {
     unsigned char *data = NULL;
     size_t size, bytes;
-    tutti_status status = file_read(path, LARGEST, &data, &size);
+    tutti_status status = file_read(path, TOKENIZER_LARGEST, &data, &size);
     if (status != TUTTI_OK) return status;
     json_t *vocabulary = json_object();
     const char *at = (const char *)data, *end = at + size, *line;
@@ -143,7 +142,7 @@ static tutti_status read_merges(const char *path, json_t **json)
     json_t *vocabulary = NULL, *merges = json_array();
     tutti_status status;
     TRY(read_vocabulary_next_to(path, &vocabulary));
-    TRY(file_read(path, LARGEST, &data, &size));
+    TRY(file_read(path, TOKENIZER_LARGEST, &data, &size));
     const char *at = (const char *)data, *end = at + size, *line;
     while (next_line(&at, end, &line, &bytes)) {
         if (bytes == 0 || (bytes >= 8 && !memcmp(line, "#version", 8))) continue;
@@ -165,25 +164,20 @@ static tutti_status unknown_file(const char *path, json_t **json)
 {
     (void)json;
     return fail(TUTTI_UNSUPPORTED,
-        "%s: use \"bytes\", a tokenizer.json, a vocab.txt or a merges.txt with its vocab.json%s", path,
+        "%s: use \"bytes\", a tokenizer.json, a vocab.txt, a merges.txt with its vocab.json, or a .model%s", path,
         path_suggest(path, ".json").text);
 }
 
-static tutti_status sentencepiece(const char *path, json_t **json)
-{
-    (void)json;
-    return fail(TUTTI_UNSUPPORTED,
-        "%s: SentencePiece's models are not read: save it as a tokenizer.json by transformers' AutoTokenizer", path);
-}
-
+enum { IN_FOLDERS = 4 };
 static const struct file_kind {
-    const char *name; /* the end of its name; the first is searched first in folders */
+    const char *name; /* the end of its name; the first IN_FOLDERS are searched for in folders, in this order */
     tutti_status (*read)(const char *path, json_t **json);
 } kinds[] = {
     { "tokenizer.json", read_json },
     { "merges.txt", read_merges },
     { "vocab.txt", read_vocabulary },
-    { ".model", sentencepiece },
+    { "tokenizer.model", sentencepiece_read },
+    { ".model", sentencepiece_read },
     { ".json", read_json },
     { "", unknown_file },
 };
@@ -191,14 +185,14 @@ static const struct file_kind {
 /* The file of a folder that holds its tokenizer. */
 static tutti_status in_folder(const char *folder, char **path)
 {
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < IN_FOLDERS; i++) {
         *path = memory_format("%s/%s", folder, kinds[i].name);
         if (!*path) return TUTTI_NO_MEMORY;
         if (access(*path, F_OK) == 0) return TUTTI_OK;
         free(*path);
         *path = NULL;
     }
-    return fail(TUTTI_FILE, "%s: the folder has no tokenizer.json, merges.txt or vocab.txt", folder);
+    return fail(TUTTI_FILE, "%s: the folder has no tokenizer.json, merges.txt, vocab.txt or tokenizer.model", folder);
 }
 
 tutti_status tokenizer_file(const char *given, json_t **json)

@@ -154,8 +154,8 @@ int command_tokenize(int argc, char **argv)
         .summary = "Shows the tokens of each line of standard input, or learns a tokenizer from a text",
         .argument = "TOKENIZER",
         .argument_optional = true,
-        .details = "TOKENIZER is \"bytes\", a tokenizer.json, a vocab.txt of BERT's, a merges.txt of GPT-2's, or a "
-                   "folder with one of these.",
+        .details = "TOKENIZER is \"bytes\", a tokenizer.json, a vocab.txt of BERT's, a merges.txt of GPT-2's, a "
+                   "tokenizer.model of SentencePiece's, or a folder with one of these.",
         OPTION_ROWS(options) };
     const enum parsed parsed = options_parse(&usage, argc, argv, &path);
     if (parsed != PARSED_RUN) return parsed_exit(parsed);

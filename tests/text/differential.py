@@ -41,9 +41,9 @@ class Options(ctypes.Structure):
 class Library:
     def __init__(self, path):
         self.c = ctypes.CDLL(path)
-        self.c.tutti_tokenizer_parse.restype = self.c.tutti_tokenizer_decode.restype = ctypes.c_void_p
+        self.c.tutti_tokenizer_parse.restype = self.c.tutti_tokenizer_open.restype = self.c.tutti_tokenizer_decode.restype = ctypes.c_void_p
         self.c.tutti_tokenizer_json.restype = ctypes.c_void_p
-        self.c.tutti_tokenizer_parse.argtypes = [ctypes.c_char_p]
+        self.c.tutti_tokenizer_parse.argtypes = self.c.tutti_tokenizer_open.argtypes = [ctypes.c_char_p]
         self.c.tutti_tokenizer_encode.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
         self.c.tutti_tokenizer_decode.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool]
         self.message = getattr(self.c, "tutti_message", None) or self.c.status_message
@@ -54,9 +54,9 @@ class Library:
 
 
 class Ours:
-    def __init__(self, library, text):
+    def __init__(self, library, text=None, path=None):
         self.library, self.c = library, library.c
-        self.handle = self.c.tutti_tokenizer_parse(text.encode())
+        self.handle = self.c.tutti_tokenizer_open(path.encode()) if path else self.c.tutti_tokenizer_parse(text.encode())
         if not self.handle:
             raise SystemExit("refused: " + library.failure())
 
@@ -406,4 +406,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 #include "tools/report/sample_picture.h"
 
+#include "base/base64.h"
 #include "base/memory.h"
 #include "formats/png.h"
 #include "tools/report/page.h"
