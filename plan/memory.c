@@ -154,11 +154,14 @@ static void share_memory(struct allocation *a)
             join(a, node->inputs[0], out);
             continue;
         }
-        if (out == NO_VALUE || graph_at(&plan->graph, out)->gradient_of >= 0) continue;
+        if (out == NO_VALUE) continue;
+        /* The gradient of a parameter stays where it is sent from: what it is added to is computed there. */
+        const bool sent = graph_at(&plan->graph, out)->gradient_of >= 0;
         if (may_add_to(a, node, (int)n)) {
-            join(a, node_added(node), out);
+            join(a, sent ? out : node_added(node), sent ? node_added(node) : out);
             continue;
         }
+        if (sent) continue;
         if (!node->operation->implementations[node->implementation]->in_place || plan->options.guards) continue;
         struct problem problem;
         problem_of(plan, node, &problem);

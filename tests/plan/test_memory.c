@@ -12,6 +12,7 @@
 struct replay {
     const struct made *made;
     int **tags;
+    int *sent; /* per value: the one written last to its slot, if it is the gradient of a parameter */
     int *same; /* per value: the one whose content it is (reshapes) */
 };
 
@@ -25,6 +26,7 @@ static const struct memory_slot *slot_of(const struct replay *r, int value)
 
 static void write_tags(struct replay *r, const struct memory_slot *slot, size_t bytes, int tag)
 {
+    if (slot->kind == SLOT_GRADIENT) r->sent[slot - r->made->memory.slots] = tag;
     if (slot->kind != SLOT_ARENA) return;
     ck_assert_uint_le(slot->position.offset + bytes, r->made->memory.slabs[slot->position.slab]);
     ck_assert_uint_eq(slot->position.offset % device.can.alignment, 0);
@@ -35,6 +37,9 @@ static void write_tags(struct replay *r, const struct memory_slot *slot, size_t 
 static void check_tags(struct replay *r, int value, size_t node)
 {
     const struct memory_slot *slot = value == NO_VALUE ? NULL : slot_of(r, value);
+    if (slot && slot->kind == SLOT_GRADIENT)
+        ck_assert_msg(r->sent[slot - r->made->memory.slots] == r->same[value],
+            "node %zu reads value %d, over which a gradient was written", node, value);
     if (!slot || slot->kind != SLOT_ARENA) return;
     for (size_t at = slot->position.offset / GRAIN; at * GRAIN < slot->position.offset + slot->bytes; at++)
         ck_assert_msg(r->tags[slot->position.slab][at] == r->same[value],
@@ -42,16 +47,18 @@ static void check_tags(struct replay *r, int value, size_t node)
             r->made->plan->graph.nodes[node].operation->name, value, r->tags[slot->position.slab][at]);
 }
 
-/* Checks a node that writes its first output over an input: it allows that for each input that lies there, and no
- * gradient of a parameter does, because it may be on its way to the host. */
+/* Checks a node that writes its first output over an input: it allows that for each input that lies there, and not
+ * over the gradient of a parameter, because it may be on its way to the host. */
 static void check_in_place(const struct replay *r, const struct node *node)
 {
     const struct plan *plan = r->made->plan;
     const int out = node->outputs[0];
     struct problem problem;
     problem_of(plan, node, &problem);
-    if (out != NO_VALUE && slot_of(r, out)->kind == SLOT_GRADIENT)
-        ck_assert_int_ge(plan->graph.values[out].gradient_of, 0);
+    if (out != NO_VALUE && slot_of(r, out)->kind == SLOT_GRADIENT) {
+        const int last = r->sent[slot_of(r, out) - r->made->memory.slots];
+        ck_assert(last == NO_VALUE || plan->graph.values[last].gradient_of < 0);
+    }
     for (int i = 0; out != NO_VALUE && i < node->input_count; i++)
         if (node->inputs[i] != NO_VALUE && slot_of(r, node->inputs[i]) == slot_of(r, out))
             ck_assert_msg(node->operation->implementations[node->implementation]->in_place(&problem, i),
@@ -82,6 +89,7 @@ void replay(const struct made *made)
     const struct graph *graph = &made->plan->graph;
     struct replay r = { .made = made,
         .tags = calloc((size_t)made->memory.slab_count + 1, sizeof *r.tags),
+        .sent = calloc(graph->value_count, sizeof *r.sent),
         .same = calloc(graph->value_count, sizeof *r.same) };
     for (int s = 0; s < made->memory.slab_count; s++) {
         ck_assert_uint_le(made->memory.slabs[s], device.can.allocation_max);
@@ -89,14 +97,17 @@ void replay(const struct made *made)
     }
     for (size_t v = 0; v < graph->value_count; v++) {
         r.same[v] = (int)v;
+        r.sent[v] = NO_VALUE;
         if (graph->values[v].role != ROLE_TEMPORARY)
             write_tags(&r, slot_of(&r, (int)v), slot_of(&r, (int)v)->bytes, (int)v);
     }
     for (size_t n = 0; n < graph->node_count; n++) replay_node(&r, n);
     for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].output) check_tags(&r, (int)v, graph->node_count - 1);
+        if (graph->values[v].output || (graph->values[v].gradient_of >= 0 && graph->values[v].producer >= 0))
+            check_tags(&r, (int)v, graph->node_count - 1);
     for (int s = 0; s < made->memory.slab_count; s++) free(r.tags[s]);
     free(r.tags);
+    free(r.sent);
     free(r.same);
 }
 
@@ -153,6 +164,35 @@ START_TEST(gradients_stay_under_other_shapes)
         reshaped |= made.memory.slots[slot->alias].kind == SLOT_GRADIENT;
     }
     ck_assert(reshaped);
+    drop(&made);
+}
+END_TEST
+
+/* Two layers with the same weights. */
+static tutti_tensor tied(tutti_network *net)
+{
+    const tutti_tensor weight = tutti_parameter(net, "weight", TUTTI_SHAPE(16, 16), NULL);
+    const tutti_dense_options options = { .weight = &weight, .no_bias = true };
+    const tutti_tensor x = tutti_tanh(net, tutti_dense(net, tutti_input(net, "x", TUTTI_SHAPE(16)), 16, &options));
+    return tutti_dense(net, x, 16, &options);
+}
+
+START_TEST(sums_of_gradients_begin_where_they_are_sent_from)
+{
+    struct made made;
+    int sums = 0;
+    make_device(_i ? DEVICE_GPU : DEVICE_CPU, (size_t)1 << 30);
+    make(&made, PLAN_TRAIN, tied);
+    replay(&made);
+    for (size_t n = 0; n < made.plan->graph.node_count; n++) {
+        const struct node *node = &made.plan->graph.nodes[n];
+        const int add = node_added(node);
+        if (add == NO_VALUE || made.plan->graph.values[node->outputs[0]].gradient_of < 0) continue;
+        ck_assert_int_eq(made.memory.slots[add].kind, SLOT_ALIAS);
+        ck_assert_int_eq(made.memory.slots[add].alias, node->outputs[0]);
+        sums++;
+    }
+    ck_assert_int_eq(sums, 1);
     drop(&made);
 }
 END_TEST
@@ -239,6 +279,7 @@ void add_memory(TCase *cases)
 {
     tcase_add_loop_test(cases, memory_is_nobody_elses, 0, (int)(sizeof memory_cases / sizeof *memory_cases));
     tcase_add_loop_test(cases, gradients_stay_under_other_shapes, 0, 2);
+    tcase_add_loop_test(cases, sums_of_gradients_begin_where_they_are_sent_from, 0, 2);
     tcase_add_test(cases, inputs_in_one_memory_stay);
     tcase_add_test(cases, memory_too_large_is_refused);
     tcase_add_test(cases, values_on_gpus_take_whole_slabs);
