@@ -196,7 +196,8 @@ struct operation {
     bool is_loss;
     bool counts_correct; /* a loss's: the second of its metrics means something */
     bool of_classes;     /* a loss's: predictions have an axis of classes */
-    bool takes_classes;  /* such a loss's: targets are class numbers */
+    bool takes_classes;  /* a loss's: targets are class numbers */
+    bool takes_lists;    /* such a loss's: a list for each sample, without the blank (loss_attributes.blank) */
     /* The output is the input's memory (reshape, flatten). No launches; plain layout. */
     bool alias;
 };

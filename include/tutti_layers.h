@@ -273,6 +273,28 @@ TUTTI_API tutti_tensor tutti_l1(
 TUTTI_API tutti_tensor tutti_huber(
     tutti_network *network, tutti_tensor x, tutti_tensor targets, const tutti_loss_options *options);
 
+typedef struct tutti_ctc_options {
+    size_t size; /* sizeof(tutti_ctc_options), or 0 */
+    const char *name;
+    int blank; /* the class of a frame without a label, 0 as in PyTorch */
+    /* Frames of each sample, one number, float32 or int32: those after them have no loss. NULL: all. */
+    const tutti_tensor *lengths;
+    /* A sample whose labels do not fit into its frames (each has one at least, and equal neighbours a blank between
+     * them) has an infinite loss, and its gradient is NaN: a training step fails. true: both are 0. It counts in the
+     * mean. */
+    bool zero_infinity;
+    bool sum; /* a sample's loss is not divided by the number of its labels */
+} tutti_ctc_options;
+/* Connectionist temporal classification (Graves et al. 2006), for labels in order whose positions are not known, such
+ * as the letters of a recording: minus the logarithm of the probability of all ways to spread the labels over the
+ * frames, with blanks between, over the number of labels, at least 1. So the loss is PyTorch's CTCLoss with
+ * reduction="mean", but for logits [frames, classes], of which the softmax is taken here: log_softmax before it changes
+ * nothing. `frames` can be TUTTI_SEQUENCE. Targets are int32 [labels], which end at the first number below 0. A label
+ * that is the blank, or not below the number of classes, is refused, as for tutti_cross_entropy(). options may be NULL.
+ */
+TUTTI_API tutti_tensor tutti_ctc(
+    tutti_network *network, tutti_tensor logits, tutti_tensor targets, const tutti_ctc_options *options);
+
 typedef struct tutti_mean_options {
     size_t size; /* sizeof(tutti_mean_options), or 0 */
     const char *name;

@@ -79,6 +79,7 @@
     X(cross_entropy)                    \
     X(nll)                              \
     X(soft_cross_entropy)               \
+    X(ctc)                              \
     X(mean_squared_error)               \
     X(l1)                               \
     X(huber)                            \

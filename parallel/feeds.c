@@ -33,6 +33,8 @@ static void note_classes(struct feed *feed, const struct node *loss, const struc
     if (feed->classes == 0 || classes < feed->classes) feed->classes = classes;
     feed->ignores = loss_attributes(loss)->ignores;
     feed->ignored = loss_attributes(loss)->ignored;
+    feed->lists = loss->operation->takes_lists;
+    feed->blank = loss_attributes(loss)->blank;
 }
 
 /* Returns the share of excluded labels, where they are a constant. */
@@ -51,7 +53,7 @@ static void find_classes(
         for (int i = 0; i < list->arrays.count && node->operation->takes_classes; i++) {
             if (inputs[i] != node->inputs[1]) continue;
             note_classes(&list->feeds[i], node, graph_at(graph, node->inputs[0]));
-            list->compared[l] = i;
+            if (!node->operation->takes_lists) list->compared[l] = i;
         }
         list->excluded[l] = node->operation->takes_classes ? constant_excluded(loss_attributes(node)) : 0;
         if (!counted && node->operation->counts_correct) {
@@ -280,6 +282,19 @@ void feeds_take_copies(struct feed_list *list, int32_t **copies)
     memset(list->room, 0, sizeof(list->room));
 }
 
+/* Checks lists of labels, which end at the first one below 0. */
+static tutti_status check_lists(const struct feed *feed, const int32_t *labels, int64_t samples, int64_t elements)
+{
+    for (int64_t n = 0; n < samples; n++)
+        for (int64_t j = 0; j < elements && labels[n * elements + j] >= 0; j++)
+            if (labels[n * elements + j] >= feed->classes || labels[n * elements + j] == feed->blank)
+                return fail(TUTTI_INVALID,
+                    "label %" PRId64 " of sample %" PRId64 " of the batch is class %d: the network has %" PRId64
+                    " classes, counted from 0, and %d is the blank, which no target has: a list of labels ends with -1",
+                    j, n, labels[n * elements + j], feed->classes, feed->blank);
+    return TUTTI_OK;
+}
+
 tutti_status feeds_check_and_count(
     const struct feed_list *list, const struct arrays *arrays, int64_t samples, struct metric_sums *sums)
 {
@@ -292,6 +307,11 @@ tutti_status feeds_check_and_count(
         const int32_t ignored = feed->ignores ? feed->ignored : -1; /* negative labels are always ignored */
         int64_t excluded = 0;
         if (feed->classes == 0 || !labels) continue;
+        if (feed->lists) {
+            const tutti_status status = check_lists(feed, labels, samples, elements);
+            if (status != TUTTI_OK) return status;
+            continue;
+        }
         for (int64_t j = 0; j < count; j++) excluded += labels[j] < 0 || labels[j] == ignored;
         const double excluded_samples = (double)excluded / (double)elements;
         if (list->accuracy == i) sums->excluded += excluded_samples;

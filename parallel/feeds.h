@@ -15,6 +15,8 @@ struct feed {
     int64_t classes;   /* a loss reads class numbers below this; 0: none does */
     int32_t ignored;   /* label that this loss ignores, if `ignores`; it always ignores negative ones */
     bool ignores;
+    int32_t blank;       /* label that no list may have, if `lists` */
+    bool lists;          /* a sample has a list of labels, which ends at the first one below 0 */
     bool trains, infers; /* training and evaluation read it; inference does */
     bool carried;        /* a device has it, see tutti_carry: it is not fed */
 };

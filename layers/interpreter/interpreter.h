@@ -48,9 +48,9 @@ operation_reference interpret_conv2d, interpret_conv2d_data_gradient, interpret_
 /* Computes the gradient of a convolution's weights from other arrays than the problem's. */
 void interpret_conv2d_weights(
     const struct problem *problem, const struct node_arrays *arrays, double *x, double *dw, double *dy);
-/* interpreter_pool.c, interpreter_losses.c: */
+/* interpreter_pool.c, interpreter_losses.c, interpreter_ctc.c: */
 operation_reference interpret_max_pool, interpret_max_pool_gradient, interpret_average_pool;
-operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements,
+operation_reference interpret_loss_of_classes, interpret_soft_cross_entropy, interpret_loss_of_elements, interpret_ctc,
     interpret_mean_loss, interpret_loss_total;
 /* interpreter_lines.c: */
 operation_reference interpret_argmax, interpret_topk, interpret_scan, interpret_cumprod_gradient, interpret_one_hot,

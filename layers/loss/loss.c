@@ -13,7 +13,8 @@
 
 ATTRIBUTES_DESCRIBE(loss, ATTRIBUTE(loss, AXIS, axis), ATTRIBUTE(loss, NUMBER, weight),
     ATTRIBUTE(loss, NUMBER, smoothing), ATTRIBUTE(loss, NUMBER, delta), ATTRIBUTE(loss, NUMBER, mean_weight),
-    ATTRIBUTE(loss, FLAG, ignores), ATTRIBUTE(loss, OTHER, ignored), ATTRIBUTE(loss, LONG, labels),
+    ATTRIBUTE(loss, FLAG, ignores), ATTRIBUTE(loss, OTHER, ignored), ATTRIBUTE(loss, OTHER, blank),
+    ATTRIBUTE(loss, FLAG, zero_infinity), ATTRIBUTE(loss, FLAG, summed), ATTRIBUTE(loss, LONG, labels),
     ATTRIBUTE(loss, LONG, excluded))
 
 int loss_class_axis(const struct node *loss, const struct value *x)

@@ -4,6 +4,8 @@
  *     x are logits [N, ..., classes, ...], or for nll logarithms of probabilities. targets are labels, i32 of x's shape
  *     without the classes; those below 0 are excluded.
  * loss_soft.c: soft_cross_entropy
+ * loss_ctc.c: ctc
+ *     x are logits [N, frames, classes], targets lists of labels, i32 [N, labels], each up to its first number below 0
  * loss_elements.c: mean_squared_error, l1, huber, bce_with_logits
  *     targets have x's shape.
  * loss_mean.c: mean_loss
@@ -31,6 +33,9 @@ struct loss_attributes {
     float mean_weight; /* of the class weights, where it has some */
     bool ignores;      /* the label `ignored` is excluded, as negative ones are */
     int32_t ignored;
+    int32_t blank;            /* ctc: the class between labels */
+    bool zero_infinity;       /* ctc: the loss and the gradient of samples without a path are 0 */
+    bool summed;              /* ctc: a sample's loss is not divided by the number of its labels */
     int64_t labels, excluded; /* of a constant with the class numbers; labels 0: they are none */
 };
 ATTRIBUTES(loss)
@@ -40,8 +45,8 @@ struct loss_total_attributes {
 };
 ATTRIBUTES(loss_total)
 
-/* Inputs. Class weights: a constant, or absent. */
-enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS, LOSS_CLASS_WEIGHTS };
+/* Inputs. Class weights: a constant, or absent. Lengths: of ctc, frames of each sample as floats, or absent. */
+enum { LOSS_X, LOSS_TARGETS, LOSS_CONSTANTS, LOSS_CLASS_WEIGHTS, LOSS_LENGTHS = LOSS_CLASS_WEIGHTS };
 enum { LOSS_METRICS, LOSS_GRADIENT }; /* outputs */
 
 int loss_class_axis(const struct node *loss, const struct value *x);

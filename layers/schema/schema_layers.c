@@ -145,6 +145,10 @@ struct class_loss_options {
 struct loss_options {
     float delta;
 };
+struct ctc_options {
+    int64_t blank;
+    bool zero_infinity, sum;
+};
 
 #define CLASS_LOSS(name)                                                                \
     LAYER(name,                                                                         \
@@ -160,6 +164,13 @@ LOSS(bce_with_logits)
 LOSS(mse)
 LOSS(l1)
 LAYER(mean_loss, tutti_mean(network, inputs[0], &(tutti_mean_options) { .weights = optional(inputs, count, 1) }))
+
+LAYER(ctc,
+    tutti_ctc(network, inputs[0], inputs[1],
+        &(tutti_ctc_options) { .blank = fitted(READ(ctc)->blank),
+            .lengths = optional(inputs, count, 2),
+            .zero_infinity = READ(ctc)->zero_infinity,
+            .sum = READ(ctc)->sum }))
 
 static tutti_tensor huber(tutti_network *network, const tutti_tensor *inputs, int count, const void *options)
 {
@@ -293,6 +304,15 @@ static const struct op_schema losses[] = {
     { "huber", "(x - t)^2 / 2 where |x - t| <= delta, else delta (|x - t| - delta / 2), the mean", SAME,
         OP_ATTRIBUTES(NUMBER("delta", loss, delta, "1", "the error from which the loss is linear; positive")),
         .layer = huber },
+    { "ctc", "connectionist temporal classification: labels in order, whose frames are not known; over their number",
+        INPUTS({ "x", "[frames, classes], logits" },
+            { "targets", "[labels] of int32, which end at the first one below 0" },
+            { "lengths", "frames of each sample, one number; default: all", true }),
+        OP_ATTRIBUTES(INTEGER("blank", ctc, blank, "0", "the class of a frame without a label"),
+            FLAG("zero_infinity", ctc, zero_infinity,
+                "1: samples with more labels than their frames can have lose 0, not infinity"),
+            FLAG("sum", ctc, sum, "1: the loss is not divided by the number of labels")),
+        .layer = ctc },
     { "mean_loss", "the mean of x, or of x times weights", INPUTS({ "x" }, { "weights", "broadcast with x", true }),
         .layer = mean_loss },
     { 0 },

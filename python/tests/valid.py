@@ -27,6 +27,7 @@ KNOWN = {
     "conv_transpose": lambda n: ([n.input(None, (3, 8, 8)), n.parameter("w", (3, 4, 3, 3))], {}),
     "embedding": lambda n: ([n.input(None, 4, "int32"), n.parameter("w", (7, 3))], {}),
     "spectral_product": lambda n: ([n.input(None, (3, 4, 2)), n.parameter("w", (3, 5, 4, 2))], {}),
+    "ctc": lambda n: ([n.input(None, (5, 6)), n.input(None, 2, "int32")], {}),
     "custom": lambda n: ([[n.input(None, 5)]], {"operation": "soft", "attributes": "T=0.5", "forward": "y[i] = x[i] * T;"}),
 }
 LAYERS = {"irfft2_modes": lambda n: ([n.input(None, (3, 4, 3, 2)), 8, 8], {}), "einsum": lambda n: (["ij,jk->ik", [n.input(None, (3, 4)), n.input(None, (4, 5))]], {})}

@@ -250,7 +250,7 @@ static char *summary(void)
     return text.data;
 }
 
-static tutti_tensor flat, rows, pixels, labels, probabilities, weight;
+static tutti_tensor flat, rows, pixels, labels, letters, probabilities, weight;
 
 static void begin_layers(void)
 {
@@ -259,6 +259,7 @@ static void begin_layers(void)
     rows = tutti_input(network, "rows", TUTTI_SHAPE(5, 8));
     pixels = tutti_input_typed(network, "pixels", TUTTI_DTYPE_U8, (int64_t[]) { 3, 4, 4 }, 3);
     labels = tutti_input_typed(network, "labels", TUTTI_DTYPE_I32, NULL, 0);
+    letters = tutti_input_typed(network, "letters", TUTTI_DTYPE_I32, (int64_t[]) { 2 }, 1);
     probabilities = tutti_input(network, "probabilities", TUTTI_SHAPE(6));
     weight = tutti_parameter(network, "weight", TUTTI_SHAPE(6), NULL);
 }
@@ -326,6 +327,8 @@ START_TEST(layers_are_those_of_functions)
     EXPECT_SAME(tutti_mse(network, flat, probabilities, NULL), "mse", NULL, flat, probabilities);
     EXPECT_SAME(tutti_l1(network, flat, probabilities, NULL), "l1", NULL, flat, probabilities);
     EXPECT_SAME(tutti_mean(network, flat, NULL), "mean_loss", NULL, flat);
+    EXPECT_SAME(tutti_ctc(network, rows, letters, &(tutti_ctc_options) { .blank = 1, .zero_infinity = true }), "ctc",
+        "blank=1 zero_infinity=1", rows, letters);
     EXPECT_SAME(tutti_mean(network, flat, &(tutti_mean_options) { .weights = &probabilities }), "mean_loss", NULL, flat,
         probabilities);
     EXPECT_SAME(tutti_huber(network, flat, probabilities, &(tutti_loss_options) { .delta = 2 }), "huber", "delta=2",

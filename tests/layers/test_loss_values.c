@@ -5,6 +5,7 @@
 #include "layers/layers.h"
 #include "layers/loss/loss.h"
 #include "runtime/memory.h"
+#include "tests/layers/ctc_values.h"
 #include "tests/layers/device_suite.h"
 #include "tests/layers/soft_values.h"
 
@@ -252,6 +253,82 @@ START_TEST(test_soft_targets)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------------------- ctc ---- */
+
+/* Four samples of ctc_values.py, of which the last has no path. */
+enum { CTC_SAMPLES = 4, CTC_FRAMES = 9, CTC_CLASSES = 5, CTC_LABELS = 4, CTC_ROW = CTC_FRAMES * CTC_CLASSES };
+enum { CTC_ELEMENTS = CTC_SAMPLES * CTC_ROW, CTC_KNOWN = 3 };
+static const int32_t ctc_lists[CTC_SAMPLES * CTC_LABELS] = { 0, 0, 3, 1, -1, 2, 2, 2, 2, 1, -7, 3, 3, 3, 3, -1 };
+static const float ctc_lengths[CTC_SAMPLES] = { 9, 7, 3, 4 };
+static bool ctc_zero;
+
+static void ctc_as_pytorch(const struct direct *d, const char *where)
+{
+    const double loss = (double)d->outputs[0][0];
+    double wanted = 0;
+    for (int n = 0; n < CTC_KNOWN; n++) wanted += (double)ctc_losses[n];
+    if (ctc_zero)
+        ck_assert_msg(fabs(loss - wanted) < 1e-6 * wanted, "%s: loss %.9g, not %.9g", where, loss, wanted);
+    else
+        ck_assert_msg(isinf(loss) && loss > 0, "%s: loss %g, not infinity", where, loss);
+    ck_assert_msg(d->outputs[0][1] == 0, "%s: %g are correct", where, (double)d->outputs[0][1]);
+    for (int i = 0; d->outputs[1] && i < CTC_ELEMENTS; i++) {
+        const bool known = i < CTC_KNOWN * CTC_ROW;
+        const bool after = i % CTC_ROW >= (int)ctc_lengths[i / CTC_ROW] * CTC_CLASSES;
+        const double expected = known ? (double)ctc_gradients[i] * (double)constants.gradient_weight
+            : ctc_zero || after       ? 0
+                                      : NAN;
+        const double found = (double)d->outputs[1][i];
+        ck_assert_msg(isnan(expected) ? isnan(found) : fabs(found - expected) < 2e-7 && (!after || found == 0),
+            "%s: gradient[%d] is %.9g, not %.9g", where, i, found, expected);
+    }
+}
+
+static struct direct ctc(const struct loss_attributes *attributes, const float *logits, const int32_t *lists,
+    float *metrics, float *gradient)
+{
+    return (struct direct) { .operation = &operation_ctc,
+        .attributes = attributes,
+        .input_count = 4,
+        .output_count = 2,
+        .types = { TYPE_F32, TYPE_I32, TYPE_F32, TYPE_F32 },
+        .shapes = { TUTTI_SHAPE(CTC_SAMPLES, CTC_FRAMES, CTC_CLASSES), TUTTI_SHAPE(CTC_SAMPLES, CTC_LABELS),
+            constants_shape, TUTTI_SHAPE(CTC_SAMPLES) },
+        .batched = { true, true, false, true },
+        .data = { logits, lists, &constants, ctc_lengths },
+        .outputs = { metrics, gradient } };
+}
+
+/* With zero_infinity, without, and without a gradient. */
+START_TEST(test_ctc)
+{
+    float logits[CTC_ELEMENTS], metrics[2], gradient[CTC_ELEMENTS];
+    for (int i = 0; i < CTC_ELEMENTS; i++) logits[i] = (float)(2 * sin(0.7 * i));
+    for (int way = 0; way < 3; way++) {
+        const struct loss_attributes attributes = { .blank = 4, .zero_infinity = way != 1 };
+        ctc_zero = attributes.zero_infinity;
+        const struct direct d = ctc(&attributes, logits, ctc_lists, metrics, way == 2 ? NULL : gradient);
+        run(&d, ctc_as_pytorch);
+    }
+}
+END_TEST
+
+/* A label that is the blank, or past the classes; a logit that is NaN. */
+START_TEST(test_ctc_wrong)
+{
+    float logits[CTC_ELEMENTS] = { 0 }, metrics[2], gradient[CTC_ELEMENTS];
+    const struct loss_attributes attributes = { .blank = 4, .zero_infinity = true };
+    for (int way = 0; way < 3; way++) {
+        int32_t lists[CTC_SAMPLES * CTC_LABELS];
+        memcpy(lists, ctc_lists, sizeof lists);
+        lists[1] = way == 0 ? 4 : way == 1 ? 5 : 0;
+        logits[7] = way == 2 ? NAN : 0;
+        const struct direct d = ctc(&attributes, logits, lists, metrics, gradient);
+        run(&d, loss_is_nan);
+    }
+}
+END_TEST
+
 static double expected_sum;
 
 static void sum_is_accurate(const struct direct *d, const char *where)
@@ -422,6 +499,8 @@ static void add_tests(TCase *cases)
     tcase_add_test(cases, test_label_past_the_classes);
     tcase_add_test(cases, test_far_logits);
     tcase_add_test(cases, test_soft_targets);
+    tcase_add_test(cases, test_ctc);
+    tcase_add_test(cases, test_ctc_wrong);
     tcase_add_test(cases, test_many_samples);
     tcase_add_test(cases, test_dropout_divided);
     tcase_add_loop_test(cases, test_random_divided, 0, 4);

@@ -4,6 +4,7 @@
  * cross_entropy_node, nll n c [k h w axis smoothing ignored weights]: every fourth label is negative, or `ignored`;
  *   weights1: classes have weights
  * soft_cross_entropy n c [k h w axis smoothing weights]: the same with probabilities as targets
+ * ctc n c t s [k blank lengths zero_infinity sum]: t frames, at most s labels; lengths1: samples have several lengths
  * l1, huber, bce_with_logits n c [k h w delta]
  * mean_loss n c [k h w]: the targets are its weights */
 #include <string.h>
@@ -198,6 +199,82 @@ static const struct operation_test test_soft_cross_entropy = {
     .targets = probabilities,
 };
 
+/* ------------------------------------------------------------------------------------------------------- ctc ---- */
+
+static tutti_tensor build_frames(tutti_network *network, const struct test_case *c)
+{
+    const int64_t frames = case_get(c, "t", 1), classes = case_get(c, "c", 2);
+    const tutti_tensor x = tutti_input(network, "x", TUTTI_SHAPE(case_get(c, "k", 4)));
+    return tutti_reshape(network, tutti_dense(network, x, frames * classes, NULL), TUTTI_SHAPE(frames, classes));
+}
+
+/* Labels of sample n: as many as its frames have room for, with repeated ones, from none on. */
+static int64_t labels_of_sample(const struct test_case *c, int64_t n, int32_t *to)
+{
+    const int64_t listed = case_get(c, "s", 1), classes = case_get(c, "c", 2), blank = case_get(c, "blank", 0);
+    const int64_t frames = case_get(c, "t", 1) - (case_get(c, "lengths", 0) ? 2 : 0);
+    int64_t count = 0, needed = 0;
+    while (count < listed && count < n * 3 % (listed + 2)) {
+        const int32_t label = (int32_t)((blank + 1 + (n + count / 2) % (classes - 1)) % classes);
+        needed += 1 + (count && to[count - 1] == label);
+        if (needed > frames && !case_get(c, "zero_infinity", 0)) break;
+        to[count++] = label;
+    }
+    return count;
+}
+
+static void lists(const struct test_case *c, void *targets, int64_t count)
+{
+    const int64_t listed = case_get(c, "s", 1);
+    (void)count;
+    for (int64_t n = 0; n < case_get(c, "n", 1); n++) {
+        int32_t *to = (int32_t *)targets + n * listed;
+        for (int64_t i = labels_of_sample(c, n, to); i < listed; i++) to[i] = -1 - (int32_t)(i % 3);
+    }
+}
+
+/* Lengths are made of the targets, the only input that tests fill with whole numbers: 2 less where the first label is
+ * the smallest one. */
+static tutti_tensor ctc_loss(tutti_network *network, tutti_tensor output, const struct test_case *c)
+{
+    const int64_t listed = case_get(c, "s", 1);
+    const int blank = (int)case_get(c, "blank", 0);
+    const tutti_tensor targets = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, &listed, 1);
+    tutti_ctc_options options = { .size = sizeof options,
+        .blank = blank,
+        .zero_infinity = case_get(c, "zero_infinity", 0) != 0,
+        .sum = case_get(c, "sum", 0) != 0 };
+    tutti_tensor lengths = tutti_cast(network, targets, TUTTI_DTYPE_F32);
+    lengths = tutti_op(network, "slice", &lengths, 1, "starts=0 ends=1 axes=0");
+    const float smallest = blank == 0 ? 1 : 0, frames = (float)case_get(c, "t", 1), fewer = -2;
+    const tutti_tensor compared[] = { lengths, tutti_constant(network, NULL, TUTTI_SHAPE(1), &smallest) };
+    lengths = tutti_mul(
+        network, tutti_op(network, "equal", compared, 2, NULL), tutti_constant(network, NULL, TUTTI_SHAPE(1), &fewer));
+    lengths = tutti_add(network, lengths, tutti_constant(network, NULL, TUTTI_SHAPE(1), &frames));
+    lengths = tutti_reshape(network, lengths, (tutti_shape) { 0 });
+    if (case_get(c, "lengths", 0)) options.lengths = &lengths;
+    return tutti_ctc(network, output, targets, &options);
+}
+
+static const char *const ctc_cases[] = {
+    "ctc n3 c5 t7 s3",
+    "ctc n1 c2 t1 s1",
+    "ctc n5 c3 t13 s6 sum1",
+    "ctc n7 c29 t31 s11 k2 lengths1",
+    "ctc n9 c17 t9 s9 k3 blank16 zero_infinity1",
+    "ctc n4 c130 t40 s35 k1 blank7 lengths1 zero_infinity1",
+    "ctc n2 c70 t257 s33 k1",
+    NULL,
+};
+static const struct operation_test test_ctc = {
+    .name = "ctc",
+    .build = build_frames,
+    .cases = ctc_cases,
+    .tolerance = TOLERANCE_FUNCTION,
+    .loss = ctc_loss,
+    .targets = lists,
+};
+
 static const char *const l1_cases[] = { "l1 n3 c5", "l1 n33 c1", "l1 n2 c3 h5 w7 k2", "l1 n700 c7 k2", NULL };
 static const struct operation_test test_l1 = {
     .name = "l1",
@@ -248,5 +325,5 @@ static const struct operation_test test_mean_loss = {
     .targets = floats,
 };
 
-OPERATION_TESTS(test_losses, &test_cross_entropy_node, &test_nll, &test_soft_cross_entropy, &test_l1, &test_huber,
-    &test_bce_with_logits, &test_mean_loss)
+OPERATION_TESTS(test_losses, &test_cross_entropy_node, &test_nll, &test_soft_cross_entropy, &test_ctc, &test_l1,
+    &test_huber, &test_bce_with_logits, &test_mean_loss)

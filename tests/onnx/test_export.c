@@ -394,6 +394,7 @@ static const struct {
     { "channel_sum", "a plan's" },
     { "attention", "a plan's" },
     { "cross_entropy", "needs targets" },
+    { "ctc", "needs targets" },
     { "custom", "a program's own" },
     { "dft2", "a plan's" },
     { "embedding_stored", "a plan's" },
