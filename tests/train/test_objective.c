@@ -419,6 +419,83 @@ START_TEST(constant_classes_are_excluded)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------------------------- lists of labels ---- */
+
+/* "Recordings": each letter sounds for two frames as a tone of its own, with silence after it and at the end. */
+enum { LISTS = 8, FRAMES = 14, TONES = 3, LETTERS = 4 };
+static float sounds[LISTS * FRAMES * TONES], sounding[LISTS];
+static int32_t letters[LISTS * LETTERS];
+
+static void make_recordings(void)
+{
+    memset(sounds, 0, sizeof sounds);
+    for (int n = 0; n < LISTS; n++) {
+        const int count = n % (LETTERS + 1);
+        sounding[n] = (float)(3 * count + 2);
+        for (int i = 0; i < LETTERS; i++) {
+            const int letter = (n * 5 + i * (n % 3) + i / 2) % TONES;
+            letters[n * LETTERS + i] = i < count ? 1 + letter : -1;
+            for (int t = 0; i < count && t < 2; t++) sounds[(n * FRAMES + 3 * i + t) * TONES + letter] = 1;
+        }
+    }
+}
+
+/* Compares the classes of the frames, equal neighbours as one and without blanks, with the letters. */
+static void expect_letters(const float *scores, int n)
+{
+    int count = 0, before = 0;
+    for (int t = 0; t < (int)sounding[n]; t++) {
+        const float *x = scores + (n * FRAMES + t) * (TONES + 1);
+        int best = 0;
+        for (int c = 1; c <= TONES; c++)
+            if (x[c] > x[best]) best = c;
+        if (best && best != before) {
+            ck_assert_int_lt(count, LETTERS);
+            ck_assert_int_eq(best, letters[n * LETTERS + count++]);
+        }
+        before = best;
+    }
+    ck_assert(count == LETTERS || letters[n * LETTERS + count] < 0);
+}
+
+START_TEST(lists_of_labels_are_learned)
+{
+    float scores[LISTS * FRAMES * (TONES + 1)];
+    tutti_runtime *runtime = session_runtime(training_ways[_i].devices, training_ways[_i].apart);
+    tutti_network *network = tutti_network_new(runtime);
+    const int64_t listed = LETTERS;
+    const tutti_tensor x = tutti_dense(network, tutti_input(network, "x", TUTTI_SHAPE(FRAMES, TONES)), TONES + 1, NULL),
+                       wanted = tutti_input_typed(network, "wanted", TUTTI_DTYPE_I32, &listed, 1),
+                       lengths = tutti_input_typed(network, "lengths", TUTTI_DTYPE_F32, NULL, 0),
+                       loss = tutti_ctc(network, x, wanted, &(tutti_ctc_options) { .lengths = &lengths });
+    tutti_training training = training_ways[_i].training;
+    training.optimizer = TUTTI_ADAM;
+    training.learning_rate = 0.1f;
+    training.momentum = 0;
+    training.batch = LISTS;
+    training.losses = &loss;
+    training.loss_count = 1;
+    tutti_trainer *trainer = tutti_compile(network, x, &training);
+    ck_assert_msg(trainer, "%s", tutti_message(NULL));
+    make_recordings();
+    const tutti_feed feeds[] = { { "x", TUTTI_DTYPE_F32, sounds }, { "wanted", TUTTI_DTYPE_I32, letters },
+        { "lengths", TUTTI_DTYPE_F32, sounding } };
+    tutti_metrics first, last;
+    ASSERT_OK(tutti_train_step(trainer, feeds, 3, LISTS, &first));
+    for (int step = 0; step < 100; step++) ASSERT_OK(tutti_train_step(trainer, feeds, 3, LISTS, &last));
+    ck_assert_double_lt(last.loss, first.loss / 4);
+    ck_assert_double_eq(last.counted, LISTS);
+    ASSERT_OK(tutti_infer(trainer, feeds, 1, LISTS, &(tutti_fetch) { x, TUTTI_DTYPE_F32, scores }, 1));
+    for (int n = 0; n < LISTS; n++) expect_letters(scores, n);
+    for (int32_t wrong = 0; wrong <= TONES + 1; wrong += TONES + 1) {
+        letters[LETTERS] = wrong;
+        fails_with(tutti_train_step(trainer, feeds, 3, LISTS, NULL), TUTTI_INVALID, "which no target has");
+    }
+    tutti_trainer_free(trainer);
+    tutti_network_free(network);
+}
+END_TEST
+
 START_TEST(wrong_own_losses_are_reported)
 {
     tutti_runtime *runtime = session_runtime("0", false);
@@ -602,6 +679,7 @@ Suite *suite_objective(void)
     add_cases(cases, constants_are_targets, WAYS);
     add_cases(cases, constants_are_classes, WAYS);
     add_cases(cases, constant_classes_are_excluded, WAYS);
+    add_cases(cases, lists_of_labels_are_learned, WAYS);
     tcase_add_loop_test(cases, wrong_own_losses_are_reported, 0, 7);
     add_cases(cases, bytes_train_as_floats, WAYS);
     add_cases(cases, inference_gives_outputs, WAYS);

@@ -25,7 +25,7 @@
 static struct {
     struct session session;
     tutti_network *network; /* has no trainer */
-    tutti_tensor image, sequence, heads, classes, numbers, rounded;
+    tutti_tensor image, sequence, heads, classes, list, numbers, rounded;
     tutti_data *data;
     tutti_scores *scores;
     tutti_tuner *tuner;
@@ -53,6 +53,7 @@ static void setup(void)
     with.sequence = tutti_input(with.network, "sequence", TUTTI_SHAPE(4, 6));
     with.heads = tutti_input(with.network, "heads", TUTTI_SHAPE(2, 4, 6));
     with.classes = tutti_input_typed(with.network, "classes", TUTTI_DTYPE_I32, NULL, 0);
+    with.list = tutti_input_typed(with.network, "list", TUTTI_DTYPE_I32, (int64_t[]) { 2 }, 1);
     with.numbers = tutti_input(with.network, "numbers", TUTTI_SHAPE(6));
     with.rounded = tutti_relu(with.network, with.numbers);
     with.data = tutti_data_open("line", NULL);
@@ -95,6 +96,7 @@ LAYER(on_average_pool, tutti_average_pool(with.network, with.image, 3, at))
 LAYER(on_batch_norm, tutti_batch_norm(with.network, with.image, at))
 LAYER(on_cross_entropy, tutti_cross_entropy(with.network, with.numbers, with.classes, at))
 LAYER(on_nll, tutti_nll(with.network, with.rounded, with.classes, at))
+LAYER(on_ctc, tutti_ctc(with.network, with.sequence, with.list, at))
 LAYER(on_mse, tutti_mse(with.network, with.numbers, with.rounded, at))
 LAYER(on_attention, tutti_attention(with.network, with.heads, with.heads, with.heads, at))
 LAYER(on_lstm, tutti_lstm(with.network, with.sequence, 3, at))
@@ -265,7 +267,7 @@ static const struct {
     OF(tutti_conv_options, on_transposed), OF(tutti_pooling_options, on_pooling), OF(tutti_pool_options, on_max_pool),
     OF(tutti_pool_options, on_average_pool), OF(tutti_batch_norm_options, on_batch_norm),
     OF(tutti_loss_options, on_cross_entropy), OF(tutti_loss_options, on_nll), OF(tutti_loss_options, on_mse),
-    OF(tutti_attention_options, on_attention), OF(tutti_recurrent_options, on_lstm),
+    OF(tutti_ctc_options, on_ctc), OF(tutti_attention_options, on_attention), OF(tutti_recurrent_options, on_lstm),
     OF(tutti_recurrent_options, on_gru), OF(tutti_recurrent_options, on_rnn), OF(tutti_group_options, on_group),
     OF(tutti_runtime_options, on_runtime), OF(tutti_training, on_training), OF(tutti_training, on_tuner),
     OF(tutti_advanced_options, on_advanced), OF(tutti_fitting, on_fitting), OF(tutti_schedule, on_schedule),
