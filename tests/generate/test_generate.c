@@ -14,7 +14,7 @@
 #include <string.h>
 #undef fail
 
-enum { VOCABULARY = 37, LENGTH = 84, TEXTS = 2, WIDTH = 24, HEADS = 4 };
+enum { VOCABULARY = 37, LENGTH = 84, TEXTS = 2, WIDTH = 24, HEADS = 4, MANY = 2000 };
 /* Sums in another order; measured 2e-6. A token out of place gives 1e-1. */
 #define ROUNDING 5e-5
 
@@ -270,6 +270,77 @@ START_TEST(tokens_are_drawn)
 }
 END_TEST
 
+struct ranked {
+    float logit;
+    int32_t token;
+};
+
+static int likelier_first(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->logit != y->logit) return x->logit < y->logit ? 1 : -1;
+    return x->token - y->token;
+}
+
+/* The token that a number from 0 to 1 draws of sorted logits, by plain sums. *margin: how far the sums are from drawing
+ * another one. */
+static int32_t drawn(
+    const struct ranked *sorted, int count, const tutti_sampling *sampling, double number, double *margin)
+{
+    double weights[MANY], sum = 0, part = 0;
+    int kept = sampling->top_k > 0 && sampling->top_k < count ? (int)sampling->top_k : count;
+    for (int i = 0; i < kept; i++) {
+        weights[i] = exp(((double)sorted[i].logit - (double)sorted[0].logit) / (double)sampling->temperature);
+        sum += weights[i];
+    }
+    *margin = 1;
+    for (int i = 0; i < kept && sampling->top_p > 0; i++) {
+        part += weights[i];
+        *margin = fmin(*margin, fabs(part / sum - (double)sampling->top_p));
+        if (part < (double)sampling->top_p * sum) continue;
+        kept = i + 1;
+        sum = part;
+    }
+    part = 0;
+    for (int i = 0; i < kept; i++) {
+        part += weights[i];
+        *margin = fmin(*margin, fabs(part / sum - number));
+        if (part > number * sum) return sorted[i].token;
+    }
+    return -1;
+}
+
+/* Many logits, a third of them equal, in three orders, against draws from sorted ones. */
+START_TEST(draws_are_those_of_sorted_logits)
+{
+    const tutti_sampling samplings[] = { { .temperature = 0.8f }, { .temperature = 3, .top_k = 40 },
+        { .temperature = 1, .top_p = 0.9f }, { .temperature = 2, .top_k = 700, .top_p = 0.5f }, { .temperature = 1e3f },
+        { .temperature = 1, .top_k = 1 }, { .temperature = 1, .top_k = MANY + 5 } };
+    float logits[MANY];
+    struct ranked sorted[MANY];
+    int compared = 0;
+    random_normals(5, 1, 0, MANY, logits);
+    for (int i = 0; i < MANY; i += 3) logits[i] = 0.25f;
+    for (int i = 0; i < MANY; i++) sorted[i] = (struct ranked) { logits[i], i };
+    qsort(sorted, MANY, sizeof *sorted, likelier_first);
+    for (int order = 0; order < 3; order++) {
+        for (int i = 0; order > 0 && i < MANY; i++) logits[i] = sorted[order == 1 ? i : MANY - 1 - i].logit;
+        for (int i = 0; i < MANY; i++) sorted[i] = (struct ranked) { logits[i], i };
+        qsort(sorted, MANY, sizeof *sorted, likelier_first);
+        for (size_t s = 0; s < sizeof samplings / sizeof *samplings; s++)
+            for (uint64_t draw = 0; draw < 100; draw++) {
+                double margin = 0;
+                const double number = (double)random_uniform(samplings[s].seed, RANDOM_SAMPLING, draw);
+                const int32_t wanted_token = drawn(sorted, MANY, &samplings[s], number, &margin);
+                if (margin < 1e-12) continue;
+                ck_assert_int_eq(tutti_sample(logits, MANY, &samplings[s], draw), wanted_token);
+                compared++;
+            }
+    }
+    ck_assert_int_gt(compared, 2000);
+}
+END_TEST
+
 static int count_calls(void *user, int32_t token)
 {
     (void)token;
@@ -439,6 +510,7 @@ static Suite *suite_generate(void)
     tcase_add_test(cases, parameters_are_the_newest);
     tcase_add_test(cases, weights_are_loaded);
     tcase_add_test(cases, tokens_are_drawn);
+    tcase_add_test(cases, draws_are_those_of_sorted_logits);
     tcase_add_test(cases, texts_are_generated);
     tcase_add_loop_test(cases, other_networks_are_refused, 0, REFUSED);
     tcase_add_test(cases, wrong_calls_are_refused);
