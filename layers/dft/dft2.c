@@ -159,7 +159,7 @@ static double flops(const struct problem *problem)
     return (double)dft2_images(problem) * (fast < products ? fast : products);
 }
 
-static const struct implementation *const implementations[] = { &dft2_products, NULL };
+static const struct implementation *const implementations[] = { &dft2_products, &dft2_passes, NULL };
 
 const struct operation operation_dft2 = {
     .name = "dft2",

@@ -27,6 +27,6 @@ int64_t dft2_half_rows(const struct dft2_attributes *a);
 
 struct node_arrays;
 tutti_status dft2_interpret(const struct problem *problem, const struct node_arrays *arrays);
-extern const struct implementation dft2_products;
+extern const struct implementation dft2_products, dft2_passes;
 
 #endif

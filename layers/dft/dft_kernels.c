@@ -27,11 +27,16 @@ static int size_with_small_factors(int least)
     return least;
 }
 
+bool dft_has_passes(int length)
+{
+    return largest_factor(length) <= MOST_RADIX;
+}
+
 struct dft_plan dft_plan_of(const struct problem *problem)
 {
     const struct dft_sizes sizes = dft_sizes_of(problem);
     struct dft_plan plan = { .sizes = sizes, .transforms = sizes.outer * sizes.inner, .size = sizes.length };
-    plan.chirp = largest_factor(sizes.length) > MOST_RADIX;
+    plan.chirp = !dft_has_passes(sizes.length);
     if (plan.chirp) plan.size = size_with_small_factors(2 * sizes.length - 1);
     for (int rest = plan.size; rest > 1; rest /= dft_radix(rest)) plan.passes++;
     return plan;

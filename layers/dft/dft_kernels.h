@@ -14,6 +14,7 @@ struct dft_plan {
     bool chirp;
 };
 struct dft_plan dft_plan_of(const struct problem *problem);
+bool dft_has_passes(int length); /* no factor is so large that Bluestein's algorithm costs less */
 /* Build options for layers/dft/dft_element.h. */
 const char *dft_build_options(const struct problem *problem, bool chirp, char options[DFT_OPTIONS]);
 /* The offset of the filter in the table of layers/dft/dft_plain.cl (float2). */

@@ -135,6 +135,12 @@ static const char *const rfft2s[] = {
     "rfft2 n1 c1 h1 w1 rows1 columns1",
     "rfft2 n1 c2 h2 w130 rows2 columns50",
     "rfft2 n1 c2 h4 w64 rows4 columns33",
+    "rfft2 n2 c2 h16 w16",
+    "rfft2 n1 c3 h31 w29",
+    "rfft2 n1 c2 h30 w135",
+    "rfft2 n3 c1 h48 w64 rows33 columns32",
+    "rfft2 n1 c2 h15 w98 rows15 columns45",
+    "rfft2 n1 c2 h64 w37",
     NULL,
 };
 static const char *const irfft2s[] = {
@@ -149,6 +155,12 @@ static const char *const irfft2s[] = {
     "irfft2 n1 c1 h1 w1 height1 width1",
     "irfft2 n1 c2 h2 w50 height2 width130",
     "irfft2 n1 c2 h4 w33 height4 width64",
+    "irfft2 n2 c2 h16 w9",
+    "irfft2 n1 c3 h31 w15 width29",
+    "irfft2 n1 c2 h30 w68 width135",
+    "irfft2 n3 c1 h33 w32 height48 width64",
+    "irfft2 n1 c2 h15 w45 height15 width98",
+    "irfft2 n1 c2 h64 w19 width37",
     NULL,
 };
 
