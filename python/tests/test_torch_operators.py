@@ -107,6 +107,8 @@ FORMULAS = {
     "rows": lambda x: x[:, [2, 0, 1]] * x.index_select(1, torch.tensor([3, 3, 0])),
     "gathered": lambda x: x.gather(2, (torch.arange(6) * 5 % 6).expand(x.shape[0], 4, 6)),
     "einsum": lambda x: torch.einsum("bij,bkj->bik", x, x) + torch.einsum("bij,kj->bik", x, table),
+    "einsum_dots": lambda x: torch.einsum("...j,kj->...k", x, table) + torch.einsum("...ij,...kj", x, x) + torch.einsum("...j,...j->...j", x, table) @ table.T,
+    "einsum_without_result": lambda x: torch.einsum("aij,kj", x, table),
     "cumsum": lambda x: x.cumsum(1) + x.logsumexp(2, keepdim=True) + torch.tril(x),
     "norms": lambda x: functional.normalize(x, dim=-1) + functional.layer_norm(x, (4, 6)) + functional.rms_norm(x, (6,)) + functional.group_norm(x, 2),
     "pooling": lambda x: functional.max_pool1d(x, 3, 2, 1) + functional.avg_pool1d(x, 3, 2, 1, count_include_pad=False) + functional.adaptive_avg_pool1d(x, 3),

@@ -10,6 +10,7 @@ The module is exported once for each shape of its inputs, in the mode in which i
 refused with the lines of its source."""
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
 import weakref
@@ -19,11 +20,12 @@ import numpy
 import torch
 
 from .. import _trainer, errors
-from . import compiling
-from .graph import Step, Walk, exported
+from . import compiling, watched
+from .graph import Step, Walk, exported, storage_of
 from .host import feeds as feeds_of
 from .inference import Predictor, State
 from .optimizers import Updates
+from .reach import reached
 from .values import Refused, as_real, like
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ class Trainer:
     Other options are those of tutti_training: seed, precision="bf16", clip_norm, sync_batchnorm, ..."""
 
     may_follow = True   # until options change between steps that a rule of Tutti's has once only
+    by_groups = False   # until weight_decay changes
 
     def __init__(self, module: torch.nn.Module, loss: Callable[..., Any] | None = None, optimizer: torch.optim.Optimizer | None = None, *,
                  runtime: Runtime | None = None, batch_size: int | None = None, **options: Unpack[TorchOptions]) -> None:
@@ -75,6 +78,8 @@ class Trainer:
             raise TypeError("an optimizer is needed, as torch.optim.SGD(module.parameters(), 0.1)")
         if options.get("ema_decay"):
             raise TypeError("ema_decay: torch.optim.swa_utils averages parameters after sync()")
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise TypeError("LBFGS calls the module many times in a step, by a closure: take another optimizer")
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
         self.key: Any = None
@@ -137,12 +142,16 @@ class Trainer:
                     one.training = mode
 
     def predictor(self, given, arrays):
-        key = shapes_of(given, arrays)
+        key = shapes_of(given, arrays), watched.settings([self.module])
         found = self.predictors.pop(key, None)
         if found is None or found.is_outdated:
             step = Step(self.module, None, whole=True)
             listed = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
-            found = Predictor(self.program(step, given), listed, self.runtime, max(self.batch_size or 0, len(arrays[0])))
+            try:
+                program = self.program(step, given)
+            except Refused as refusal:
+                raise errors.UnsupportedError(f"tutti.torch cannot run this module: {refusal}") from None
+            found = Predictor(program, listed, self.runtime, max(self.batch_size or 0, len(arrays[0])))
         self.predictors[key] = found
         while len(self.predictors) > NETWORKS:
             self.predictors.pop(next(iter(self.predictors)))
@@ -182,7 +191,7 @@ class Trainer:
         loss = self.trainer.backward(feeds).loss
         gradients = self.trainer.gradients
         for _, parameter, name in self.updates.members():
-            parameter.grad = like(parameter, gradients[name].numpy())
+            watched.with_hooks(parameter, like(parameter, gradients[name].numpy()))
         self.trainer.apply()    # at the rate 0: running statistics
         with torch.enable_grad():
             self.optimizer.step()
@@ -193,11 +202,13 @@ class Trainer:
 
     def prepare(self, given, arrays):
         """Exports the module and builds its network, if the last one was for other shapes, or in another mode."""
-        key = (shapes_of(given, arrays), self.ignores,
-               tuple(one.training for one in self.module.modules()), tuple(one.requires_grad for one in self.module.parameters()))
+        key = self.key_of(given, arrays)
         if self.key is not None and self.updates.options_changed():
             self.sync()
             self.key, self.kept, self.may_follow = None, {}, False
+        if self.key is not None and self.updates.decay_changed():
+            self.sync()
+            self.key, self.kept, self.by_groups = None, {}, True
         if key == self.key and not self.states_changed and not self.is_outdated:
             return
         if self.states_changed:
@@ -223,18 +234,26 @@ class Trainer:
         while len(self.kept) > NETWORKS:
             self.kept.pop(next(iter(self.kept)))
 
+    def key_of(self, given, arrays):
+        """What a network is made for."""
+        trained = tuple(tuple(id(one) for one in group["params"]) for group in self.optimizer.param_groups)
+        return shapes_of(given, arrays), self.ignores, watched.settings(self.whole.changes.modules, self.whole.loss), trained
+
     def build(self, given, samples):
         """The network and its trainer."""
-        program = self.program(self.whole, given)
-        listed = dict(self.whole.named_parameters(remove_duplicate=False))
-        chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
         try:
-            self.walk = Walk(program, lambda targets: any(id(listed[one]) in chosen and listed[one].requires_grad for one in targets), self.runtime,
-                             ignores=self.ignores)
+            watched.check_modules(self.whole)
+            program = self.program(self.whole, given)
+            listed = dict(self.whole.named_parameters(remove_duplicate=False))
+            chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
+            trains = {one for one in reached(program, storage_of) if id(listed[one]) in chosen and listed[one].requires_grad}
+            self.walk = Walk(program, lambda targets: any(one in trains for one in targets), self.runtime, ignores=self.ignores)
         except Refused as refusal:
             raise errors.UnsupportedError(f"tutti.torch cannot train this module: {refusal}") from None
         self.held = {target: listed[target] for target in self.walk.parameters}
-        self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items()}, self.may_follow)
+        gets = {id(listed[one]) for one in trains}
+        self.updates = Updates(self.optimizer, self.walk.network, {id(listed[target]): name for target, name in self.walk.parameters.items() if id(listed[target]) in gets},
+                               self.may_follow, self.by_groups)
         if self.updates.by_torch and not self.warned:
             self.warned = True
             warnings.warn(f"{self.updates.reason}: gradients come back to PyTorch in each step, which is slower", stacklevel=4)
@@ -254,9 +273,30 @@ class Trainer:
         try:
             with torch.enable_grad(), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The tensor attributes? .*_flat_weights")
-                return exported(step, *given)
+                return self.same_again(step, given)
+        except Refused:
+            raise
         except Exception as failure:
-            raise errors.UnsupportedError(f"PyTorch cannot export this module for any number of samples, which it is to count by x.shape[0], not len(x): {failure}") from failure
+            raise errors.UnsupportedError(f"PyTorch cannot export this module{watched.reason(failure)}") from failure
+
+    @staticmethod
+    def same_again(step, given):
+        """The program of a step. A module that keeps a number at its first call is exported once more; one that counts is refused."""
+        def made():
+            with contextlib.nullcontext() if step.whole else watched.exporting():
+                return exported(step, *given)
+        had = watched.attributes(step.changes.modules)
+        try:
+            program = made()
+            if step.changes.names:
+                watched.give_back(step.changes.left)
+                program = made()
+            if step.changes.names:
+                raise Refused(f"forward() changes {', '.join(step.changes.names)}, but runs once only, when PyTorch exports it: change it between steps")
+            watched.check_constants(program)
+        finally:
+            watched.give_back(had)
+        return program
 
     def arrays_here(self):
         """(tensor of the module, the network's name) of all that the network holds. Complex ones have another axis for their parts."""

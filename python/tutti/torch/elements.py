@@ -1,5 +1,6 @@
 """Elementwise operators with arguments, reductions, and products of matrices."""
 import math
+import string
 
 import torch
 
@@ -348,13 +349,20 @@ def addmm(walk, self, mat1=None, mat2=None, batch1=None, batch2=None, beta=1, al
     return binary(walk, "add", self if beta == 1 else scaled(walk, self, beta), product)
 
 
+def spelled(equation, ranks):
+    """The inputs and the result of an equation, with letters instead of '...', and with a result."""
+    left, arrow, right = equation.replace(" ", "").replace("...", ".").partition("->")
+    parts, free = left.split(","), [letter for letter in string.ascii_lowercase if letter not in equation]
+    hidden = [rank - len(part.replace(".", "")) if "." in part else 0 for part, rank in zip(parts, ranks)]
+    dots = free[:max(hidden)]
+    if not arrow:
+        right = "." + "".join(letter for letter in sorted(set(left) - set(".,")) if left.count(letter) == 1)
+    return [part.replace(".", "".join(dots[len(dots) - count:])) for part, count in zip(parts, hidden)], right.replace(".", "".join(dots))
+
+
 def einsum(walk, equation, tensors, path=None):
     """The batch's letter is left out of the equation: it must be the same in all inputs that have it, and in the result."""
-    equation = equation.replace(" ", "")
-    if "." in equation or "->" not in equation:
-        raise Refused("an equation with '...' or without '->'")
-    left, right = equation.split("->")
-    parts, letters = left.split(","), set()
+    (parts, right), letters = spelled(equation, [len(value.shape.sizes) for value in tensors]), set()
     for part, value in zip(parts, tensors):
         if value.axis is not None:
             letters.add(part[value.axis])

@@ -10,7 +10,7 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
-from . import fourier, kerases, older
+from . import fourier, kerases, older, watched
 from .host import evaluator, fed
 from .movement import detached
 from .operators import OPERATORS
@@ -41,9 +41,12 @@ class Step(torch.nn.Module):
         super().__init__()
         self.module, self.loss, self.whole = module, loss, whole
         self.training = module.training
+        self.changes = watched.Changes([one for one in (module, loss) if isinstance(one, torch.nn.Module)])
 
     def forward(self, given, named, targets):
+        self.changes.begin()
         outputs = self.module(*given, **named)
+        self.changes.end()
         if self.whole:
             return outputs
         if self.loss is None:

@@ -8,6 +8,7 @@ from .. import optimizers as rules
 from .._call import Options
 from .._native import ffi, lib
 from .values import Refused, as_real, like
+from .watched import hooks_of_optimizer
 
 
 def need(group, **wanted):
@@ -61,18 +62,21 @@ READERS = {torch.optim.SGD: sgd, torch.optim.Adam: adam, torch.optim.AdamW: adam
 
 class Updates:
     """The updates of a trainer by torch's optimizer. `names`: the network's name of each parameter by its id. may_follow: False
-    where options have changed between steps that a rule has once only."""
+    where options have changed between steps that a rule has once only. several: each parameter has options of its own, so weight_decay
+    may change."""
 
-    def __init__(self, optimizer, network, names, may_follow=True):
+    def __init__(self, optimizer, network, names, may_follow=True, several=False):
         self.optimizer, self.network, self.names = optimizer, network, names
         self.groups = [[group, [names[id(one)] for one in group["params"] if id(one) in names]] for group in optimizer.param_groups]
         self.groups = [(group, members) for group, members in self.groups if members]
         if not self.groups:
             raise errors.InvalidError("the optimizer has none of the module's parameters")
-        self.several, self.rates, self.decay = len(self.groups) > 1, None, self.groups[0][0].get("weight_decay", 0)
+        self.several, self.rates, self.decay = several or len(self.groups) > 1, None, self.groups[0][0].get("weight_decay", 0)
         read = READERS.get(type(optimizer))
         self.by_torch, self.reason = read is None, f"{type(optimizer).__name__} is no rule of Tutti's"
-        if not may_follow:
+        if hooks_of_optimizer(optimizer):
+            self.by_torch, self.reason = True, "the optimizer or its parameters have hooks"
+        elif not may_follow:
             self.by_torch, self.reason = True, "options other than lr and weight_decay change between steps"
         elif read is not None:
             try:
@@ -93,16 +97,23 @@ class Updates:
         """Whether a group has other options now, as schedulers change betas and momentum."""
         if self.by_torch:
             return False
+        if hooks_of_optimizer(self.optimizer):
+            return True
         try:
             return any(READERS[type(self.optimizer)](group) != (self.rule, self.options) for group, _ in self.groups)
         except Refused:
             return True
 
+    def decay_changed(self):
+        """Whether weight_decay was changed, which the trainer of one group has once only."""
+        return not self.by_torch and not self.several and self.groups[0][0]["weight_decay"] != self.decay
+
     def made(self):
         """The options for tutti.Trainer."""
         if self.by_torch:
             return rules.SGD(1.0)
-        return self.rule(1.0, weight_decay=self.groups[0][0]["weight_decay"], **self.options)
+        apart = 1.0 if self.several and len(self.groups) == 1 else 0.0   # so that the parameters' own decay is another one
+        return self.rule(1.0, weight_decay=self.groups[0][0]["weight_decay"] + apart, **self.options)
 
     def base(self):
         return max(float(group["lr"]) for group, _ in self.groups)
@@ -117,14 +128,12 @@ class Updates:
 
     def follow(self, trainer):
         """Sets rates and decays as the groups have them now."""
-        now = [(float(group["lr"]), group["weight_decay"]) for group, _ in self.groups]
+        now = [(float(group["lr"]), group.get("weight_decay", 0)) for group, _ in self.groups]
         if now == self.rates:
             return
         if self.by_torch:
             trainer.learning_rate, self.rates = 0.0, now
             return
-        if not self.several and now[0][1] != self.decay:
-            raise errors.UnsupportedError("weight_decay was changed: give the optimizer two groups, or make the trainer anew")
         trainer.learning_rate = self.base()
         if self.several and self.rates is not None:
             for group, members in self.groups:
