@@ -263,13 +263,27 @@ static int local(struct walk *walk, const struct node *node, int output)
     return walk_refuse(walk, node, "is not known to work on each token by itself");
 }
 
+/* Whether the value, or what it is moved from, repeats numbers: a cache of it would keep copies. */
+static bool repeats(const struct walk *walk, int value)
+{
+    const struct value *of = walk_value(walk, value);
+    const struct node *node = of && of->producer >= 0 ? &walk->from->graph.nodes[of->producer] : NULL;
+    if (!node || node->input_count != 1 || token_axes(input_of(walk, node, 0)).count != 1) return false;
+    if (node->operation == &operation_expand) return true;
+    const bool passes = node->operation == &operation_transpose || node->operation == &operation_reshape ||
+        node->operation == &operation_scale || node->operation == &operation_copy;
+    return passes && repeats(walk, node->inputs[0]);
+}
+
+/* A cache lies behind a transpose, so that a token transposes its own rows and not those of all positions. */
 static bool moves(const struct walk *walk, const struct node *node)
 {
     static const struct operation *const list[] = { &operation_transpose, &operation_reshape, &operation_expand,
         &operation_scale, &operation_copy };
     if (node->input_count != 1 || token_axes(input_of(walk, node, 0)).count != 1) return false;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i] == node->operation) return true;
+        if (list[i] == node->operation)
+            return node->operation != &operation_transpose || repeats(walk, node->inputs[0]);
     return false;
 }
 
