@@ -445,7 +445,10 @@ static tutti_status ask_losses(void)
         objective->weights[i] = 0.5f;
         objective->losses[objective->loss_count++] = losses[i].id;
     }
-    const tutti_tensor mean = tutti_mean(network, output, NULL);
+    const tutti_tensor mean = tutti_mean(network, output, NULL),
+                       list = tutti_input_typed(network, "list", TUTTI_DTYPE_I32, image, 1),
+                       frames = tutti_reshape(network, output, TUTTI_SHAPE(15, 7)),
+                       ctc = tutti_ctc(network, frames, list, NULL);
     TRY(tutti_network_status(network));
     TRY(network_layout(network));
     for (int more = 0; more < 2; more++) { /* a plan has at most eight losses */
@@ -454,7 +457,8 @@ static tutti_status ask_losses(void)
         options.mode = PLAN_EVALUATE;
         TRY(ask_plan(network, &options, NULL));
         objective->losses[0] = mean.id;
-        objective->loss_count = 1;
+        objective->losses[1] = ctc.id;
+        objective->loss_count = 2;
     }
 done:
     tutti_network_free(network);
