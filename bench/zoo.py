@@ -236,8 +236,9 @@ def table(folder, page):
     text = page.read_text()
     results = [json.loads(path.read_text()) for path in sorted(folder.glob("*/result.json"))]
     begin, end = text.index("| network |"), text.rindex("|\n") + 2
-    head = text[begin:].split("\n")[:2]
-    page.write_text(text[:begin] + "\n".join(head + [row(result) for result in results]) + "\n" + text[end:])
+    head, rows = text[begin:end].split("\n")[:2], text[begin:end].split("\n")[2:]
+    others = {line.split("|")[1].strip(): "|".join(line.split("|")[8:]) for line in rows if line}  # zoo_steps.py writes these columns
+    page.write_text(text[:begin] + "\n".join(head + [row(result) + others.get(result["name"], "") for result in results]) + "\n" + text[end:])
 
 
 def main():
