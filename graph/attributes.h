@@ -31,7 +31,7 @@ struct attribute {
     size_t offset, bytes;
 };
 
-enum { ATTRIBUTE_MEMBERS = 10 };
+enum { ATTRIBUTE_MEMBERS = 12 };
 struct attribute_type {
     size_t bytes;                                    /* of the struct */
     struct attribute members[ATTRIBUTE_MEMBERS + 1]; /* all; the last one has no name */

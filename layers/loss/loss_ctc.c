@@ -109,7 +109,7 @@ static void emit(const struct problem *problem, const struct operands *operands,
     loss_sum(problem, operands, list, z.samples, 1);
 }
 
-static const struct implementation one = {
+static const struct implementation ctc = {
     .name = "one",
     .workspace = workspace,
     .emit = emit,
@@ -125,7 +125,7 @@ const struct operation operation_ctc = {
     .attributes = &loss_attributes_type,
     .infer = infer,
     .reference = interpret_ctc,
-    .implementations = ONE(one),
+    .implementations = ONE(ctc),
     .is_loss = true,
     .takes_classes = true,
     .takes_lists = true,
@@ -138,10 +138,10 @@ static int lengths_of(const struct append_context *c, const tutti_tensor *given,
 {
     const struct value *value = given ? graph_at(c->graph, given->id) : NULL, *x = graph_at(c->graph, like);
     if (!value || !x) return NO_VALUE;
-    const tutti_shape one = TUTTI_SHAPE(x->shape.sizes[0]);
+    const tutti_shape shape = TUTTI_SHAPE(x->shape.sizes[0]);
     const bool batched = value->batched;
     const int lengths = value->type != TYPE_F32 ? append_one(c, &operation_cast, given->id) : given->id;
-    return batched ? lengths : append_expand(c, lengths, one, like);
+    return batched ? lengths : append_expand(c, lengths, shape, like);
 }
 
 tutti_tensor tutti_ctc(

@@ -151,7 +151,7 @@ def test_optimizer_without_decay():
 
 
 def test_parameters_without_gradients():
-    """Those behind detach() or no_grad() keep their numbers, where an optimizer with decay would change them."""
+    """Those whose results are detached, or computed under no_grad(), keep their numbers, where an optimizer with decay would change them."""
     module = Net(lambda self, x: self.with_silent(x))
     module.other, module.third = torch.nn.Linear(8, 8), torch.nn.Linear(8, 8)
     Net.with_silent = lambda self, x: torch.tanh(x) + self.other(x).detach() + self.silent(x)
