@@ -24,6 +24,7 @@ class Model(torch.nn.Module):
 
 
 def made(between):
+    keras.utils.clear_session()     # so that names, by which states are sorted, have the same numbers
     keras.utils.set_random_seed(3)
     kinds = {"layer": keras.layers.LayerNormalization, "batch": lambda: keras.layers.BatchNormalization(momentum=0.75, epsilon=0.02),
              "first axis": lambda: keras.layers.BatchNormalization(axis=1, center=False), "no scale": lambda: keras.layers.BatchNormalization(scale=False)}
