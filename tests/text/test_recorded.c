@@ -108,8 +108,10 @@ START_TEST(models_are_saved_as_json)
 {
     json_t *file = read_recorded("sentencepiece_unigram");
     tutti_tokenizer *model = open_recorded(file);
-    tutti_tokenizer *saved = tutti_tokenizer_parse(tutti_tokenizer_json(model));
+    char *json = tutti_tokenizer_json(model);
+    tutti_tokenizer *saved = tutti_tokenizer_parse(json);
     ck_assert_msg(saved != NULL, "%s", tutti_message(NULL));
+    free(json);
     const json_t *cases = json_object_get(file, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) check_case(saved, json_array_get(cases, i), "saved", i);
     tutti_tokenizer_close(saved);
