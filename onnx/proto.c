@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of what protobuf-c may allocate for a file: two bytes of a file can become an empty message of a hundred. */
+/* Limits of what protobuf-c allocates for a file, in bytes: two bytes of it can become an empty message of a hundred.
+ */
 enum { TIMES_SIZE = 8, AT_LEAST = 64 << 20 };
 
 const Onnx__AttributeProto *proto_attribute(Onnx__AttributeProto *const *list, size_t count, const char *name)
