@@ -175,9 +175,14 @@ static tutti_status change(struct session *session, const struct fault *fault)
     return TUTTI_OK;
 }
 
+static void await_millisecond(void)
+{
+    nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
 static void await_plan(struct replica *replica)
 {
-    while (!background_is_done(replica)) nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+    while (!background_is_done(replica)) await_millisecond();
 }
 
 /* Waits for the plans of both devices, for the victim's until its limit. Until then the usual limit of half an hour
@@ -200,6 +205,8 @@ static const char *hang_in_the_background(struct session *session, struct outcom
     if (outcome->status != TUTTI_OK) return status_message();
     tutti_trainer *trainer = session->trainer;
     struct replica *victim = &trainer->replicas[fault.victim];
+    /* The first step makes kernels, too: on a busy machine it would hang in place of the plan. */
+    while (layer->broken() == 0 && !background_is_done(victim)) await_millisecond();
     for (int step = 0; step < STEPS && outcome->status == TUTTI_OK; step++) {
         if (step == STEPS / 2) await_end_of_patience(trainer, fault.victim);
         if (replica_is_lost(victim) != (step > STEPS / 2)) return "the device was lost at another step";
