@@ -128,15 +128,11 @@ def loss_of(given):
     return torch.nn.CrossEntropyLoss()
 
 
-def stepper(way, given):
+def trainer_of(way, module, x, y, loss, rate):
+    """What does a step of a training by SGD with momentum in this way, and returns its loss."""
     import torch
 
-    torch.manual_seed(0)
-    module, x, y = make(given)
-    if given.infer:
-        return inferrer(way, module, x)
-    module.train()
-    loss, optimizer = loss_of(given), torch.optim.SGD(module.parameters(), 0.01, momentum=0.9)
+    optimizer = torch.optim.SGD(module.parameters(), rate, momentum=0.9)
     if way == "tutti":
         from tutti.torch import Trainer
         trainer = Trainer(module, loss=loss, optimizer=optimizer)
@@ -152,6 +148,16 @@ def stepper(way, given):
         optimizer.step()
         return value.item()
     return step
+
+
+def stepper(way, given):
+    import torch
+
+    torch.manual_seed(0)
+    module, x, y = make(given)
+    if given.infer:
+        return inferrer(way, module, x)
+    return trainer_of(way, module.train(), x, y, loss_of(given), 0.01)
 
 
 def most_memory():

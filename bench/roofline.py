@@ -83,4 +83,5 @@ def main():
         print(table(arguments, *network.split(":")), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -41,25 +41,11 @@ def image_size(name):
 def stepper(way, name):
     import torch
     import zoo
+    from module import trainer_of
 
     network, size = zoo.build(name).train(), image_size(name)
     x, y = torch.randn(BATCH, 3, size, size), torch.randint(0, 1000, (BATCH,))
-    loss, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.SGD(network.parameters(), 1e-3, momentum=0.9)
-    if way == "tutti":
-        from tutti.torch import Trainer
-        trainer = Trainer(network, loss=loss, optimizer=optimizer)
-        return lambda: float(trainer.step(x, y))
-    if way == "channels_last":
-        network, x = network.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
-    run = torch.compile(network) if way == "compile" else network
-
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        value = loss(run(x), y)
-        value.backward()
-        optimizer.step()
-        return value.item()
-    return step
+    return trainer_of(way, network, x, y, torch.nn.CrossEntropyLoss(), 1e-3)
 
 
 def hurry():
