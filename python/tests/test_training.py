@@ -132,6 +132,17 @@ def test_same_as_numpy(small):
     assert numpy.allclose(trainer.predict(x), x @ weight.T + bias, atol=1e-5)
 
 
+@pytest.mark.parametrize("numbers, classes", [(">f4", ">i8"), (">f8", ">i4"), ("<f2", ">u2")])
+def test_bytes_of_numbers_in_any_order(small, numbers, classes):
+    make, x, y = small
+    x = x.astype("float16").astype("float32")
+    given = x.astype(numbers), y.astype(classes)
+    trainer = make(seed=1)
+    assert numpy.array_equal(trainer.predict(given[0]), trainer.predict(x))
+    assert trainer.evaluate(*given) == trainer.evaluate(x, y)
+    assert make(seed=1).fit(*given, epochs=2, batch_size=8, verbose=0)["loss"] == make(seed=1).fit(x, y, epochs=2, batch_size=8, verbose=0)["loss"]
+
+
 def test_losses(small):
     _, x, labels = small
     for loss, y in (("mse", x[:, :3]), ("huber", x[:, :3]), ("bce_with_logits", (x[:, :3] > 0).astype("float32")), ("cross_entropy", labels)):

@@ -3,12 +3,14 @@ import warnings
 
 import numpy
 
-from ._call import DTYPES, NUMPY, enum
+from ._call import NUMPY, enum
 from ._native import ffi, lib
 from ._values import shown
 
+# What the library reads of an array, by its type: the name of a type of numpy is text that numpy puts together at each call.
+NUMBERS = {numpy.dtype(name): number for number, name in NUMPY.items()}
 # What an input takes besides its own type, without a copy.
-AS_IT_IS = {"int32": ("int64",)}
+AS_IT_IS = {"int32": numpy.dtype("int64")}
 # Arrays of other types than the network's are converted at once up to this size, and batch by batch above it.
 AT_ONCE = 64 << 20
 
@@ -49,13 +51,14 @@ class Port:
     def __init__(self, name, dtype, shape, is_targets=False):
         self.name, self.dtype, self.shape, self.is_targets = name, dtype, tuple(shape), is_targets
         self.c_name, self.numpy = ffi.new("char[]", name.encode()), numpy.dtype(dtype)
+        self.types = (self.numpy, AS_IT_IS.get(dtype, self.numpy))
 
     def __reduce__(self):
         return Port, (self.name, self.dtype, self.shape, self.is_targets)
 
     def is_ready(self, array):
         """The library reads it as it is."""
-        return (array.dtype == self.numpy or array.dtype.name in AS_IT_IS.get(self.dtype, ())) and array.flags.c_contiguous
+        return array.dtype in self.types and array.flags.c_contiguous
 
     def checked(self, given):
         """The array, of the input's shape, and of a type that ready() converts."""
@@ -80,7 +83,7 @@ class Port:
 
     def warn_of_negative(self, array):
         """Classes below 0 do not count in the loss, which is not what everyone who has some means; -100 is PyTorch's sign for that."""
-        if not self.is_targets or self.dtype != "int32" or array.dtype.kind != "i" or not array.size or array.min() >= 0:
+        if not self.is_targets or self.dtype != "int32" or array.dtype.kind != "i" or not array.size or numpy.minimum.reduce(array, axis=None) >= 0:
             return
         negative = array[(array < 0) & (array != -100)]
         if negative.size:
@@ -103,7 +106,7 @@ class Port:
         """An array that was checked, contiguous and of the input's type. Values must fit the type."""
         if self.is_ready(array):
             return array
-        if array.dtype.name != self.dtype and array.dtype.name not in AS_IT_IS.get(self.dtype, ()):
+        if array.dtype not in self.types:
             array = self.converted(array)
         return numpy.ascontiguousarray(array)
 
@@ -203,8 +206,8 @@ class Feeds:
         self.lengths, self.buckets = None, 0
         self.array = ffi.new("tutti_feed[]", self.count)
         for feed, (port, array) in zip(self.array, pairs):
-            feed.name, feed.data = port.c_name, ffi.cast("void *", array.__array_interface__["data"][0])
-            feed.dtype, feed.length = DTYPES[array.dtype.name], port.length(array)
+            feed.name, feed.data = port.c_name, ffi.from_buffer(array)
+            feed.dtype, feed.length = NUMBERS[array.dtype], port.length(array)
 
     def set_lengths(self, lengths, buckets):
         self.lengths, self.buckets = lengths, buckets

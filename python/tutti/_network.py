@@ -268,7 +268,7 @@ def known_inputs(given: Options, known: dict[str, Any]) -> None:
     entries = given.keep(ffi.new("tutti_onnx_known[]", len(known)))
     for entry, (name, array) in zip(entries, known.items()):
         array = numpy.ascontiguousarray(array).reshape(numpy.shape(array))
-        array = array.astype("float32") if array.dtype.kind == "f" else array if array.dtype.name in DTYPES else array.astype("int64")
+        array = array.astype("float32" if array.dtype.kind == "f" else array.dtype.name if array.dtype.name in DTYPES else "int64", copy=False)
         given.keep(array)
         entry.name, entry.dtype = given.keep(ffi.new("char[]", encoded(name))), DTYPES[array.dtype.name]
         entry.shape, entry.trains = {"rank": array.ndim, "sizes": array.shape}, array.dtype.kind == "f"
