@@ -32,6 +32,11 @@
 #define NUMBER(rule, KIND, name, options, states, names, default1, default2, default3, decay, corrections, update) \
     NUMBER_##rule,
 enum { OPTIMIZER_RULES(NUMBER) };
+/* Where a gradient is 0, these rules leave the parameter and its states as they are, unless the parameter decays. Most
+ * gradients of a table are 0 in a step that reads few of its rows. */
+enum {
+    LEAVES = CONCATENATE(NUMBER_, RULE) == NUMBER_sgd || CONCATENATE(NUMBER_, RULE) == NUMBER_adagrad,
+};
 #define UPDATE(rule, KIND, name, options, states, names, default1, default2, default3, decay, corrections, update) \
     if (CONCATENATE(NUMBER_, RULE) == NUMBER_##rule) {                                                             \
         const float keep = decay == RULE_DECOUPLED ? 1.0f - rate * group.y : 1.0f;                                 \
@@ -49,6 +54,7 @@ KERNEL void RULE(OPTIMIZER_ARGUMENTS(PARAMETER) EACH_STATE(STATE_PARAMETER) GROU
         const float2 group = GROUP_AT(i);
         const float rate = group.x, corrected = rate / correction;
         const VF raw = unscale * VLOAD(0, gradients + i);
+        if (LEAVES && group.y == 0.0f && !any(raw != 0.0f)) continue;
         VF p = VLOAD(0, parameters + i), a = 0, b = 0, c = 0;
         EACH_STATE(STATE_LOAD)
         OPTIMIZER_RULES(UPDATE)

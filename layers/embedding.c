@@ -5,6 +5,7 @@
 #include "base/numbers.h"
 #include "graph/network.h"
 #include "layers/elementwise.h"
+#include "layers/indices.h"
 #include "layers/interpreter/interpreter.h"
 #include "layers/layers.h"
 #include "layers/loop/loop.h"
@@ -81,8 +82,8 @@ tutti_tensor tutti_embedding(tutti_network *network, const char *name, tutti_ten
 
 /* ------------------------------------------------------------------------------------------- implementations ---- */
 
-/* LINE: floats of a cache line. TASKS: for each unit. */
-enum { LINE = 16, TASKS = 4, GROUP = 64 };
+/* LEAST: floats of a row that a task has, four cache lines: rows lie at random places. TASKS: for each unit. */
+enum { LEAST = 64, TASKS = 4, GROUP = 64 };
 /* Up to this many rows of dy are added without their rounding errors. */
 enum { SHORT = 1024 };
 
@@ -90,10 +91,12 @@ struct sizes {
     int64_t count, rows, width;
 };
 
+/* Of embedding_gradient, and of gather_gradient along the first axis. */
 static struct sizes sizes_of(const struct problem *problem)
 {
-    const int64_t *table = problem->outputs[0]->shape.sizes;
-    return (struct sizes) { value_elements(problem->inputs[0]), table[0], table[1] };
+    const struct value *table = problem->outputs[0];
+    const int64_t rows = table->shape.sizes[0];
+    return (struct sizes) { value_elements(problem->inputs[0]), rows, value_elements(table) / rows };
 }
 
 /* Returns the buffer of the added tensor. Without one, returns the output: a buffer argument must not be NULL. */
@@ -104,7 +107,8 @@ static cl_mem added(const struct operands *operands)
 
 static bool from_end(const struct problem *problem)
 {
-    return embedding_gradient_attributes(problem->node)->from_end;
+    return problem->node->operation == &operation_gather_gradient ||
+        embedding_gradient_attributes(problem->node)->from_end;
 }
 
 static struct launch *add(
@@ -131,26 +135,27 @@ static void emit_blocks(const struct problem *problem, const struct operands *op
 {
     const struct sizes s = sizes_of(problem);
     const int64_t units = problem->device->units > 0 ? problem->device->units : 1;
-    const int64_t columns = (int64_t)size_round_up((size_t)divide_up(s.width, TASKS * units), LINE);
+    const int64_t columns = (int64_t)size_round_up((size_t)divide_up(s.width, TASKS * units), LEAST);
     const int64_t blocks = divide_up(s.width, columns);
-    const int64_t each = blocks >= units ? s.rows : divide_up(s.rows, divide_up(TASKS * units, blocks));
+    int64_t parts = 1;
+    while (blocks * parts < units * (blocks < units ? TASKS : 1)) parts *= 2;
     const bool errors = errors_of_blocks(problem) > 0;
     char options[64] = "";
-    number_append(options, sizeof options, "-DROWS=1 -DADD=%d -DERRORS=%d -DFROM_END=%d", operands->add != NULL, errors,
-        from_end(problem));
+    number_append(options, sizeof options, "%s -DROWS=1 -DADD=%d -DERRORS=%d -DFROM_END=%d",
+        indexed_options(problem->inputs[0]), operands->add != NULL, errors, from_end(problem));
     struct launch *launch = add(problem, list, "embedding_gradient", options);
     ARGUMENTS_SET(launch, tasks, .ids = operands->inputs[0], .dy = operands->inputs[1], .dtable = operands->outputs[0],
         .added = added(operands), .errors = errors ? operands->workspace : operands->outputs[0], .count = s.count,
-        .rows = s.rows, .width = s.width, .columns = columns, .each = each);
-    launch_tasks(launch, (size_t)blocks, (size_t)divide_up(s.rows, each), 1);
+        .rows = s.rows, .width = s.width, .columns = columns, .parts = parts);
+    launch_tasks(launch, (size_t)blocks, (size_t)parts, 1);
 }
 
 static size_t options_of(const struct problem *problem, const struct operands *operands, char *options, size_t size)
 {
     const size_t group = group_size(problem->device, GROUP);
     options[0] = '\0';
-    number_append(
-        options, size, "-DROWS=0 -DADD=%d -DGROUP=%zu -DFROM_END=%d", operands->add != NULL, group, from_end(problem));
+    number_append(options, size, "-DWHOLE=1 -DROWS=0 -DADD=%d -DGROUP=%zu -DFROM_END=%d", operands->add != NULL, group,
+        from_end(problem));
     return group;
 }
 
@@ -172,6 +177,18 @@ static void emit_groups(const struct problem *problem, const struct operands *op
 
 static const struct implementation blocks = {
     .name = "blocks", .fits = fits_cpu_class, .fusions = FUSED(ADD), .workspace = errors_of_blocks, .emit = emit_blocks
+};
+
+static const char *fits_rows(const struct problem *problem)
+{
+    const struct indexed_attributes *a = indexed_attributes(problem->node);
+    if (a->kind != INDEXED_AXIS || a->axis != 0 || a->batched)
+        return "gathers from one axis of many, or from another table in each sample";
+    return fits_cpu_class(problem);
+}
+
+const struct implementation gather_gradient_rows = {
+    .name = "rows", .fits = fits_rows, .fusions = FUSED(ADD), .workspace = errors_of_blocks, .emit = emit_blocks
 };
 static const struct implementation groups = { .name = "groups", .fusions = FUSED(ADD), .emit = emit_groups };
 static const struct implementation *const backward[] = { &blocks, &groups, NULL };

@@ -50,4 +50,7 @@ struct indexed_sizes indexed_sizes_of(
 void indexed_arguments(struct launch *launch, const struct indexed_sizes *z);
 const char *indexed_options(const struct value *indices);
 
+/* Of gather_gradient, in embedding.c: rows of one table for all samples, on devices of CPU class. */
+extern const struct implementation gather_gradient_rows;
+
 #endif

@@ -277,6 +277,7 @@ static const struct implementation columns = {
 static const struct implementation gather_columns = {
     .name = "columns", .workspace = workspace_of_gather_gradient, .emit = emit_gather_gradient
 };
+static const struct implementation *const gather_gradients[] = { &gather_gradient_rows, &gather_columns, NULL };
 static const struct implementation gradient_columns = { .name = "columns", .emit = emit_scatter_gradient };
 
 const struct operation operation_scatter = {
@@ -296,7 +297,7 @@ const struct operation operation_gather_gradient = {
     .attributes = &indexed_attributes_type,
     .infer = infer_gather_gradient,
     .reference = interpret_gather_gradient,
-    .implementations = ONE(gather_columns),
+    .implementations = gather_gradients,
 };
 const struct operation operation_scatter_gradient = {
     .name = "scatter_gradient",

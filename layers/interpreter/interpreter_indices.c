@@ -35,7 +35,7 @@ static int64_t element_of(const struct walk *w, int64_t u)
         w->indices + sample * z->index_sample + outer * z->index_outer + k * z->index_next + i * z->index_inner;
     int64_t element = 0;
     for (int j = 0; j < z->index_length; j++) {
-        double number = rint(at[j]);
+        double number = floor(at[j] + 0.5); /* as clkernels/indices.h */
         if (!(number >= -(double)z->sizes[j] && number < (double)z->sizes[j])) return -1;
         if (number < 0) number += (double)z->sizes[j];
         element = element * z->sizes[j] + (int64_t)number;

@@ -51,6 +51,10 @@ static const char *const cases[] = {
     /* with rounding errors: fewer rows than numbers, and more */
     "embedding n1025 rows3 c21",
     "embedding n1025 rows1500 c5 tied1",
+    /* around the rows and the columns of a task */
+    "embedding n3 rows16 c64 length11",
+    "embedding n3 rows33 c65 length40",
+    "embedding n2 rows150 c129 length400",
     "embedding n2 rows3 c5 length6 from_end1",
     "embedding n3 rows7 c35 length9 from_end1 tied1",
     "embedding n1025 rows3 c21 from_end1",
