@@ -143,6 +143,28 @@ def test_bytes_of_numbers_in_any_order(small, numbers, classes):
     assert make(seed=1).fit(*given, epochs=2, batch_size=8, verbose=0)["loss"] == make(seed=1).fit(x, y, epochs=2, batch_size=8, verbose=0)["loss"]
 
 
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("rule", ["SGD", "Adagrad"])
+def test_rows_that_a_step_does_not_read(rule, decay):
+    """Their gradients are 0: they stay as they are, or decay."""
+    network = tutti.Network()
+    rows = tutti.embedding(network.input("ids", 5, "int32"), 60, 23, name="table")
+    optimizer = getattr(tutti, rule)(0.1, weight_decay=decay)
+    trainer = tutti.Trainer(tutti.dense(tutti.flatten(rows), 3), loss="cross_entropy", optimizer=optimizer, batch_size=4, seed=1)
+    random, sums = numpy.random.default_rng(1), numpy.zeros((60, 23))
+    for step in range(4):
+        before = trainer.parameters["table.weight"][:]
+        trainer.step(random.integers(20 * (step % 3), 20 * (step % 3) + 9, (4, 5)), random.integers(0, 3, 4))
+        gradient = trainer.gradients["table.weight"][:]
+        g = gradient + decay * before
+        sums += g * g
+        after = trainer.parameters["table.weight"][:]
+        expected = before - 0.1 * (g if rule == "SGD" else g / (numpy.sqrt(sums) + 1e-10))
+        assert numpy.allclose(after, expected, rtol=1e-5, atol=1e-6)
+        unread = (gradient == 0).all(1)
+        assert unread.sum() >= 40 and (after[unread] == before[unread]).all() == (decay == 0)
+
+
 def test_losses(small):
     _, x, labels = small
     for loss, y in (("mse", x[:, :3]), ("huber", x[:, :3]), ("bce_with_logits", (x[:, :3] > 0).astype("float32")), ("cross_entropy", labels)):
@@ -167,6 +189,22 @@ def test_sequences():
     for length in (7, 4):
         trainer.step(numpy.ones((3, length), int), numpy.zeros(3, int))
         assert trainer.predict(numpy.ones((3, length), int)).shape == (3, 2)
+
+
+def test_classes_of_each_position():
+    """Of a sequence, the classes are the last axis."""
+    tokens = numpy.random.default_rng(1).integers(0, 7, (6, 9))
+    found = []
+    for loss in ("cross_entropy", None):
+        network = tutti.Network()
+        x = tutti.embedding(network.input("ids", tutti.SEQUENCE, "int32"), 7, 12)
+        logits = tutti.dense(x, 7)
+        loss = loss or tutti.cross_entropy(logits, network.input("targets", tutti.SEQUENCE, "int32"), class_axis=-1)
+        trainer = tutti.Trainer(logits, loss=loss, optimizer="sgd", sequence=8, seed=1)
+        found.append([trainer.step(tokens[:, :-1], tokens[:, 1:]) for _ in range(3)])
+    assert found[0] == found[1]
+    gpt = tutti.Trainer(tutti.models.gpt(vocabulary=7), sequence=8, seed=1)
+    assert gpt.step(tokens[:, :-1], tokens[:, 1:]).loss == pytest.approx(numpy.log(7), rel=0.2)
 
 
 def test_lengths_of_samples(monkeypatch):

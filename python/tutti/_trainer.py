@@ -54,7 +54,8 @@ class Trainer(Handle):
     """Trains a network on the devices of its runtime.
 
     network    a Network, whose first output is trained, or the tensor to train
-    loss       "cross_entropy", "mse", "bce_with_logits", "nll", "l1", "huber"; a tensor that a loss function returned, or a
+    loss       "cross_entropy", "mse", "bce_with_logits", "nll", "l1", "huber"; classes are the first axis of the output, or the last one
+               of [tutti.SEQUENCE, classes]; a tensor that a loss function returned, or a
                list of them; None: a model's own, else inference only
     optimizer  tutti.SGD(0.1, momentum=0.9), ...; or its name; None: a model's own, else SGD
     batch_size the largest batch; None: that of the first call
@@ -121,13 +122,17 @@ class Trainer(Handle):
     def take_loss(self, loss):
         """Does what set_loss() does with a loss that was checked: a name, a number of tutti_loss, or tensors."""
         shape, targets = self.output.shape, None
+        of_positions = len(shape) > 1 and shape[0] == lib.TUTTI_SEQUENCE      # which have the classes last
+        if of_positions and loss == lib.TUTTI_CROSS_ENTROPY:
+            loss = "cross_entropy"
         if isinstance(loss, str):
             if loss in SIMPLE and (loss not in CLASSES or len(shape) == 1):
                 loss = SIMPLE[loss]
             else:
-                wanted = (shape[1:], "int32") if loss in CLASSES else (shape, "float32")
+                wanted = (shape[:-1] if of_positions else shape[1:], "int32") if loss in CLASSES else (shape, "float32")
+                how = {"class_axis": -1} if loss in CLASSES and of_positions else {}
                 there = self.network.inputs.get("targets")
-                loss = getattr(layers, loss)(self.output, there or self.network.input("targets", *wanted))
+                loss = getattr(layers, loss)(self.output, there or self.network.input("targets", *wanted), **how)
         if isinstance(loss, (Tensor, list, tuple)):
             self.options |= {"losses": loss, "loss": lib.TUTTI_LOSS_NONE}
         else:
