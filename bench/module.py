@@ -165,10 +165,10 @@ def most_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def turn(way, given):
-    step, times = stepper(way, given), []
-    before = most_memory()
-    for number in range(UNTIMED + given.steps):
+def turn_of(way, step, steps):
+    """Prints a line on the steps that step() does."""
+    times, before = [], most_memory()
+    for number in range(UNTIMED + steps):
         start = time.perf_counter()
         loss = step()
         if number >= UNTIMED:
@@ -193,7 +193,7 @@ def main():
     given.length = given.length or LENGTHS.get(given.module, 128)
     given.dropout = DROPOUTS.get(given.module, 0.0) if given.dropout is None else given.dropout
     if given.way:
-        return turn(given.way, given)
+        return turn_of(given.way, stepper(given.way, given), given.steps)
     pictures = given.module not in ("lstm", "gru", "gpt", "gpt2", *BERTS)
     ways = given.ways.split(",") if given.ways else [way for way in WAYS if way != "channels_last" or pictures]
     for way in ways * given.rounds:

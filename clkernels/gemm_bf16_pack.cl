@@ -5,6 +5,7 @@
  *   BY_LINE  1: the steps of a line follow one another in the matrix; else the lines of a step
  *   ROWS_OF  1: tiles of op(A), else of op(B)
  *   SUMS     1: sums[line] = the sum of a line's numbers; of one product
+ *   STORED   how the matrix is stored (stored.h)
  *
  * to: from word first_to on, [product][part][line tile][k tile][256]; part_to words from a part to the next. Lines and
  * steps beyond the matrix are zero; there are as many line tiles as the launch has groups.
@@ -14,6 +15,7 @@
  *
  * Launched by runtime/gemm_bf16.c: global size (line tiles, 1, products), one work-item per group. */
 #include "parameters.h"
+#include "stored.h"
 #include "arguments/gemm_bf16.h"
 #include "bf16_terms.h"
 #include "sum.h"
@@ -22,32 +24,22 @@
 typedef uint16 uint16_unaligned __attribute__((aligned(4)));
 TRANSPOSE(transpose, VU)
 
-/* Loads numbers 0 to 31 of a line, or two neighbouring lines' 16 each, into even and odd elements along the sum. */
-#if BY_LINE
-INLINE void load(global const float *from, int ld, int count, float16 *even, float16 *odd)
+/* Numbers i to i + 15 of a row of `length`, of which `count` are there; the others are 0. */
+INLINE float16 load_some(global const stored_t *row, int i, int length, int count)
 {
-    float16 x, y;
-    if (count >= 32) {
-        x = VLOAD(0, from);
-        y = VLOAD(1, from);
-    } else {
-        float some[32];
-        for (int i = 0; i < 32; i++) some[i] = i < count ? from[i] : 0.0f;
-        x = *(const float16 *)some;
-        y = *(const float16 *)(some + 16);
-    }
+    if (count >= 16) return STORED_LOAD(row, i, length);
+    float some[16];
+    for (int j = 0; j < 16; j++) some[j] = j < count ? STORED_AT(row, i + j, length) : 0.0f;
+    return *(const float16 *)some;
+}
+
+/* The numbers of a row from i on as even and odd elements along the sum. */
+INLINE void load_pairs(global const stored_t *row, int i, int length, int count, float16 *even, float16 *odd)
+{
+    const float16 x = load_some(row, i, length, count), y = load_some(row, i + 16, length, count - 16);
     *even = (float16)(x.even, y.even);
     *odd = (float16)(x.odd, y.odd);
 }
-#else
-INLINE float16 load_row(global const float *from, int count)
-{
-    if (count >= 16) return VLOAD(0, from);
-    float some[16];
-    for (int i = 0; i < 16; i++) some[i] = i < count ? from[i] : 0.0f;
-    return *(const float16 *)some;
-}
-#endif
 
 /* words[i]: the pairs of line i (BY_LINE), or of all lines the i-th pair. */
 INLINE void store(VU words[V], global uint *to)
@@ -62,7 +54,7 @@ OUTLINE void gemm_bf16_pack_body(GEMM_BF16_PACK_ARGUMENTS(PARAMETER), int tile, 
 {
     const int first = 16 * tile, count = clamp(lines - first, 0, 16);
     const long line_words = (long)tiles * 256;
-    from += product * stride + (long)first * (BY_LINE ? ld : 1);
+    from += product * stride;
     global int *flags = (global int *)to + first_flag + (product * line_tiles + tile) * tiles;
     to += first_to + product * part_to * (PARTS + (PARTS > 1)) + tile * line_words;
     float16 sum = 0.0f, error = 0.0f;
@@ -72,10 +64,12 @@ OUTLINE void gemm_bf16_pack_body(GEMM_BF16_PACK_ARGUMENTS(PARAMETER), int tile, 
         float16 block = 0.0f;
         for (int i = 0; i < 16; i++) {
 #if BY_LINE
-            load(from + (long)min(i, count - 1) * ld + 32 * t, ld, i < count ? steps : 0, &even[i], &odd[i]);
+            const int line = first + min(i, count - 1);
+            load_pairs(from + (long)line * ld, 32 * t, k, i < count ? steps : 0, &even[i], &odd[i]);
 #else
-            even[i] = load_row(from + (long)(32 * t + 2 * i) * ld, 2 * i < steps ? count : 0);
-            odd[i] = load_row(from + (long)(32 * t + 2 * i + 1) * ld, 2 * i + 1 < steps ? count : 0);
+            global const stored_t *step = from + (long)(32 * t + 2 * i) * ld;
+            even[i] = load_some(step, first, lines, 2 * i < steps ? count : 0);
+            odd[i] = load_some(step + ld, first, lines, 2 * i + 1 < steps ? count : 0);
             if (SUMS) block += even[i] + odd[i];
 #endif
         }

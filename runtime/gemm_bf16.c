@@ -129,7 +129,8 @@ static void emit_pack(
     const struct gemm *g, const struct packed *p, const struct lines *lines, cl_mem workspace, struct launch_list *list)
 {
     struct launch *launch = launch_add(list, "gemm_bf16_pack", "gemm_bf16_pack",
-        "-DPARTS=%d -DBY_LINE=%d -DROWS_OF=%d -DSUMS=%d", p->parts, lines->by_line, lines->rows, lines->sums != NULL);
+        "-DPARTS=%d -DBY_LINE=%d -DROWS_OF=%d -DSUMS=%d -DSTORED=%d", p->parts, lines->by_line, lines->rows,
+        lines->sums != NULL, lines->rows ? (int)GEMM_FLOATS : (int)g->stored);
     ARGUMENTS_SET(launch, bf16_pack, .from = lines->buffer, .to = workspace, .sums = lines->sums, .lines = lines->count,
         .k = g->k, .ld = lines->ld, .tiles = p->tiles, .stride = lines->stride, .first_to = lines->to,
         .part_to = lines->part, .first_flag = lines->flags);
@@ -172,4 +173,5 @@ const struct gemm_implementation gemm_bf16 = {
     .design = choose,
     .workspace = workspace,
     .emit = emit,
+    .takes_stored = true,
 };

@@ -1,6 +1,6 @@
 /* Arguments of gemm_bf16_pack.cl. */
 #define GEMM_BF16_PACK_ARGUMENTS(X)                                                                                    \
-    X##_FIRST(global const float *, from) X##_BUFFER(global uint *, to) X##_BUFFER(global float *, sums)           \
+    X##_FIRST(global const stored_t *, from) X##_BUFFER(global uint *, to) X##_BUFFER(global float *, sums)           \
         X##_INT(lines) X##_INT(k) X##_INT(ld) X##_INT(tiles) X##_LONG(stride) X##_LONG(first_to) X##_LONG(part_to) \
             X##_LONG(first_flag)
 /* Arguments of gemm_bf16.cl. */

@@ -28,12 +28,15 @@ static void setup(void)
 struct product {
     int samples, features, units;
     bool transposed;
+    tutti_precision precision;
 };
 
 /* A few samples and many, blocks of 64 that end within vectors, widths that are no multiple of anything. */
 static const struct product products[] = { { 1, 65, 7, false }, { 1, 1030, 131, false }, { 3, 64, 66, false },
     { 8, 5, 3, false }, { 9, 63, 65, false }, { 33, 130, 129, false }, { 33, 1, 1, false }, { 1, 130, 129, true },
-    { 7, 65, 70, true }, { 33, 67, 131, true } };
+    { 7, 65, 70, true }, { 33, 67, 131, true },
+    /* large enough for products of bfloat16 numbers */
+    { 160, 130, 150, false, TUTTI_BF16 }, { 160, 101, 150, true, TUTTI_BF16 }, { 130, 64, 176, false, TUTTI_BF16 } };
 enum { PRODUCTS = sizeof(products) / sizeof(*products) };
 
 struct made {
@@ -63,6 +66,7 @@ static void make_product(struct made *made, const struct product *p, tutti_stora
             .batch = p->samples,
             .gradient_inputs = &made->x,
             .gradient_input_count = 1,
+            .precision = p->precision,
             .seed = 5 });
     ck_assert_msg(made->session.trainer, "%s", tutti_message(NULL));
 }
@@ -72,32 +76,45 @@ static double weight_at(const struct product *p, const float *weight, int unit, 
     return (double)(p->transposed ? weight[feature * p->units + unit] : weight[unit * p->features + feature]);
 }
 
+/* Sums of products of one sample, and of their sizes: of y and, where y's gradient is given, of x's. */
+struct sums {
+    double sum[1030], size[1030];
+};
+
+static void add_term(struct sums *sums, int i, double term)
+{
+    sums->sum[i] += term;
+    sums->size[i] += fabs(term);
+}
+
+static void check_sums(const struct sums *sums, const float *found, int count, double rounding, double least)
+{
+    for (int i = 0; i < count; i++)
+        ck_assert_double_eq_tol((double)found[i], sums->sum[i], rounding * sums->size[i] + least);
+}
+
 static void check_product(struct made *made, const struct product *p, const float *weight, const float *bias)
 {
     static float x[MOST], targets[MOST], y[MOST], dx[MOST];
+    static struct sums of_y, of_x;
     tutti_trainer *trainer = made->session.trainer;
+    const double rounding = p->precision == TUTTI_BF16 ? 0x1p-7 : 1e-6;
     for (int i = 0; i < p->samples * p->features; i++) x[i] = (float)(i * 37 % 101 - 50) / 64;
     for (int i = 0; i < p->samples * p->units; i++) targets[i] = (float)(i % 7) / 8;
     ASSERT_OK(tutti_infer(trainer, FEED_ONE(x), p->samples, FETCH_ONE(made->y, y)));
     ASSERT_OK(tutti_backward(trainer, FEED_PAIR(x, (const float *)targets), p->samples, NULL));
     ASSERT_OK(tutti_get_input_gradient(trainer, made->x, dx, p->samples * p->features));
     for (int n = 0; n < p->samples; n++) {
-        double *gradient = calloc((size_t)p->features, sizeof(*gradient));
-        ck_assert_ptr_nonnull(gradient);
+        of_y = of_x = (struct sums) { 0 };
         for (int u = 0; u < p->units; u++) {
-            double sum = (double)bias[u], size = fabs(sum);
-            for (int f = 0; f < p->features; f++) {
-                const double term = (double)x[n * p->features + f] * weight_at(p, weight, u, f);
-                sum += term;
-                size += fabs(term);
-            }
-            ck_assert_double_eq_tol((double)y[n * p->units + u], sum, 1e-6 * size + 1e-7);
-            const double of_y = 2 * (sum - (double)targets[n * p->units + u]) / (p->samples * p->units);
-            for (int f = 0; f < p->features; f++) gradient[f] += of_y * weight_at(p, weight, u, f);
+            add_term(&of_y, u, (double)bias[u]);
+            for (int f = 0; f < p->features; f++)
+                add_term(&of_y, u, (double)x[n * p->features + f] * weight_at(p, weight, u, f));
+            const double d = 2 * (of_y.sum[u] - (double)targets[n * p->units + u]) / (p->samples * p->units);
+            for (int f = 0; f < p->features; f++) add_term(&of_x, f, d * weight_at(p, weight, u, f));
         }
-        for (int f = 0; f < p->features; f++)
-            ck_assert_double_eq_tol((double)dx[n * p->features + f], gradient[f], 2e-6);
-        free(gradient);
+        check_sums(&of_y, y + n * p->units, p->units, rounding, 1e-7);
+        check_sums(&of_x, dx + n * p->features, p->features, rounding, 2e-6);
     }
 }
 
