@@ -31,6 +31,10 @@ struct collection {
      * them, unless NULL; and its target, unless NULL. Without the function, samples are not tokens. */
     tutti_status (*read_tokens)(
         struct collection *collection, int64_t index, int64_t length, int32_t *ids, int32_t *types, void *target);
+    /* Writes a sample of several steps and padding, [length] of them, which are not fewer than those of the sample, and
+     * its target, as `read` does. NULL: samples are tokens, or all equally long. */
+    tutti_status (*read_steps)(struct collection *collection, int64_t index, const struct draw *draw, int64_t length,
+        float *sample, void *target);
     /* What a person calls the sample: its file, or "row 17". */
     void (*name)(const struct collection *collection, int64_t index, char *text, size_t size);
     /* The file that a row is in; NULL: samples are not rows. */
@@ -65,5 +69,8 @@ tutti_status table_open(const char *path, const tutti_data_options *options, str
 tutti_status arrays_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status audio_open(const char *path, const tutti_data_options *options, struct collection **made);
 tutti_status text_open(const char *path, const tutti_data_options *options, struct collection **made);
+/* Recordings with transcripts: in tables, or the files of the options; and next to the recordings. */
+tutti_status speech_open(const char *path, const tutti_data_options *options, struct collection **made);
+tutti_status speech_pairs_open(const char *path, const tutti_data_options *options, struct collection **made);
 
 #endif

@@ -16,12 +16,14 @@ static tutti_status (*const openers[])(
     const char *path, const tutti_data_options *options, struct collection **made) = {
     line_open,
     sets_open,
+    speech_open,
     table_open,
     arrays_open,
     tar_open,
     masks_open,
     folder_open,
     photos_open,
+    speech_pairs_open,
     audio_open,
     text_open,
 };
@@ -55,6 +57,7 @@ static tutti_status open_files(
         return fail(TUTTI_INVALID, "a list of %s has at least one", options->files ? "files" : "texts");
     const bool recordings = description->kind && !strcmp(description->kind, "recordings");
     if (description->kind && !strcmp(description->kind, "text")) return text_open(NULL, options, made);
+    if (description->kind && !strcmp(description->kind, "speech")) return speech_open(NULL, options, made);
     return recordings ? audio_open(NULL, options, made) : photos_open(NULL, options, made);
 }
 
@@ -80,6 +83,8 @@ static tutti_status open_collection(const struct description *description, const
     if (!strcmp(path, "-")) return texts ? text_open(path, options, made) : table_open(path, options, made);
     if (!built_in && stat(path, &found) != 0) return refuse_missing(path, errno);
     if (texts && !built_in) {
+        const tutti_status spoken = speech_open(path, options, made);
+        if (spoken != TUTTI_OK || *made) return spoken;
         const tutti_status status = text_open(path, options, made);
         if (status != TUTTI_OK || *made) return status;
     }
@@ -95,7 +100,7 @@ static tutti_status check_text_options(const tutti_data_options *options, const 
 {
     const bool tokenizer = options->tokenizer && *options->tokenizer != '{'; /* JSON is what weights said */
     const char *option = options->text ? "--text" : tokenizer ? "--tokenizer" : "--length";
-    if ((!options->text && !tokenizer && options->length == 0) || !strcmp(info->kind, "text")) return TUTTI_OK;
+    if ((!options->text && !tokenizer && options->length == 0) || info->tokenizer) return TUTTI_OK;
     return fail(TUTTI_INVALID, "%s is an option of texts, but these data are %s%s", option,
         strcmp(info->kind, "table") ? info->kind : "a table",
         strcmp(info->kind, "table") ? "" : ": name its column of texts by --text");

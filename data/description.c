@@ -49,6 +49,7 @@ static const struct kind_rules *rules_of(const char *kind)
         { "table", "a ", .alone = true, .renames_classes = true, .own_statistics = true },
         { "recordings", "", .alone = true },
         { "text", "", .alone = true, .own_statistics = true },
+        { "speech", "", .alone = true },
         { "arrays", "", .standardised = true },
         { NULL, "" },
     };
@@ -182,7 +183,7 @@ static void compare_shapes(const struct description *description, const tutti_da
     struct text note = { 0 };
     bool equal = before->rank == now->rank;
     for (int i = 0; i < before->rank && equal; i++) equal = before->sizes[i] == now->sizes[i];
-    if (before->rank == 0 || equal) return;
+    if (before->rank == 0 || equal || info->length > 0) return; /* sequences have any length */
     const bool refused = before->rank != now->rank || before->rank == 1 || before->sizes[0] != now->sizes[0];
     struct text *text = refused ? differences : &note;
     if (refused) begin(text);
@@ -282,7 +283,7 @@ static tutti_status match_classes(
     tutti_data_info *info = &collection->info;
     const bool numbers_before = description->class_count == 0, numbers_now = info->classes == 0;
     if (numbers_now && info->target_dtype == TUTTI_DTYPE_I32) return TUTTI_OK; /* it has no targets */
-    if (info->tokens_are_classes) return TUTTI_OK; /* of the tokenizer, which is that of the description */
+    if (info->tokenizer && info->classes > 0 && !info->class_names) return TUTTI_OK; /* tokens of the description's */
     if (numbers_before != numbers_now) {
         begin(differences);
         text_append(differences, "the targets are %s, but they were %s in training",

@@ -16,7 +16,8 @@ struct job {
     const int64_t *indices;
     unsigned char *samples, *targets; /* targets NULL: nobody wants them */
     size_t sample_bytes, target_bytes;
-    bool to_float; /* bytes become normalised floats */
+    int64_t length; /* of samples with several steps in this batch */
+    bool to_float;  /* bytes become normalised floats */
     pthread_mutex_t lock;
     int failed; /* the first place of the batch that failed */
     tutti_status status;
@@ -58,6 +59,33 @@ static void clear(const struct collection *collection, int64_t sample, void *to,
     memset(target, 0, data_bytes(info->target_dtype, &info->target_shape));
     if (collection->labels && info->classes > 0 && info->target_shape.rank == 0)
         memcpy(target, &(int32_t) { collection->labels[sample] }, sizeof(int32_t));
+}
+
+/* Nothing stands in for a damaged sample of several steps, as another one may be longer than the batch: padding and no
+ * label are. */
+static void clear_steps(const struct collection *collection, int64_t length, float *sample, int32_t *target)
+{
+    const tutti_data_info *info = &collection->info;
+    memset(sample, 0, (size_t)(length * info->shape.sizes[1]) * sizeof *sample);
+    for (int64_t i = 0; i < info->target_shape.sizes[0]; i++) target[i] = -1;
+}
+
+static tutti_status read_steps(struct tutti_data *data, tutti_data_part number, int64_t position, int64_t length,
+    void *sample, void *target)
+{
+    struct collection *collection = data->collection;
+    const int64_t index = data->parts[number].samples[position];
+    const struct draw draw = { .seed = data->options.seed,
+        .epoch = atomic_load(&data->epoch),
+        .sample = position,
+        .training = number == TUTTI_DATA_TRAIN };
+    if (!atomic_load(&data->damaged[index])) {
+        const tutti_status status = collection->read_steps(collection, index, &draw, length, sample, target);
+        if ((status != TUTTI_FORMAT && status != TUTTI_FILE) || !data->options.skip_damaged) return status;
+        report_damaged(data, index);
+    }
+    clear_steps(collection, length, sample, target);
+    return TUTTI_OK;
 }
 
 static tutti_status read_sound(
@@ -170,8 +198,9 @@ static tutti_status read_one(struct job *job, int task)
     if (position < 0 || position >= data->parts[job->part].count)
         return fail(TUTTI_INVALID, "there is no sample %lld", (long long)position);
     if (!target && !(target = unwanted = memory_new(job->target_bytes, 1))) return TUTTI_NO_MEMORY;
-    const tutti_status status = data->mixes ? read_mixed(data, job->part, position, bytes, target, job->target_bytes)
-                                            : read_sound(data, job->part, position, bytes, target);
+    const tutti_status status = job->length > 0 ? read_steps(data, job->part, position, job->length, bytes, target)
+        : data->mixes ? read_mixed(data, job->part, position, bytes, target, job->target_bytes)
+                      : read_sound(data, job->part, position, bytes, target);
     free(unwanted);
     if (status == TUTTI_OK && job->to_float) normalise(data, bytes, (float *)(void *)sample, job->sample_bytes);
     return status;
@@ -202,6 +231,13 @@ static tutti_status set_buffers(struct job *job, const tutti_buffer *buffers, in
     job->sample_bytes = data_bytes(info->dtype, &info->shape);
     job->target_bytes = data_bytes(target, &info->target_shape);
     if (soft) job->target_bytes = (size_t)info->classes * sizeof(float);
+    if (job->data->collection->read_steps) {
+        job->length = buffers[0].length;
+        if (job->length < 1 || job->length > info->length)
+            return fail(TUTTI_INVALID, "the network's input '%s' takes no sequences of up to %lld steps",
+                buffers[0].name ? buffers[0].name : "", (long long)info->length);
+        job->sample_bytes = (size_t)(job->length * info->shape.sizes[1]) * sizeof(float);
+    }
     job->to_float = info->dtype == TUTTI_DTYPE_U8 && buffers[0].dtype == TUTTI_DTYPE_F32;
     job->samples = buffers[0].data;
     job->targets = count > 1 ? buffers[1].data : NULL;

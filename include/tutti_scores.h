@@ -26,6 +26,15 @@ typedef struct tutti_scores_options {
     /* Names of the classes, [classes]. If all are O or tags of spans, such as B-PER and I-PER (also with E and S, or L
      * and U), the labels of a sample are those of its words, and spans are counted. Copied. NULL: none are */
     const char *const *tags;
+    /* Transcripts: outputs are logits [labels, classes] of steps, as tutti_ctc() takes them, and targets lists of so
+     * many classes that end at the first number below 0. Compared are the targets and the labels of
+     * tutti_ctc_labels(). 0: outputs have a class for each label */
+    int64_t transcript;
+    int blank; /* of transcripts: the class of a step without a label */
+    /* Returns the text of labels [count], UTF-8, which is freed by free(); NULL on failure. Then characters and words
+     * between blanks are compared. NULL: each label is a character, and there are no words */
+    char *(*text)(void *user, const int32_t *labels, int64_t count);
+    void *user;
 } tutti_scores_options;
 
 typedef struct tutti_scores_summary {
@@ -43,6 +52,10 @@ typedef struct tutti_scores_summary {
     /* For tags of spans, over all types, as conlleval and seqeval have them: a predicted span is right if its first and
      * last words and its type are those of a span of the targets. */
     double span_precision, span_recall, span_f1;
+    /* Of transcripts: characters, and words, that must be inserted, left out or exchanged to get the targets, over the
+     * number of those of the targets. `accuracy` is the share of samples without an error then, `labels` counts the
+     * characters of the targets, and the loss of a mistake is its share of wrong characters. */
+    double cer, wer;
 } tutti_scores_summary; /* members that do not apply are NaN */
 
 typedef struct tutti_class_scores {
@@ -58,6 +71,11 @@ typedef struct tutti_mistake {
     double probability, loss;  /* of the predicted class; of the sample: the mean over its labels */
     double error;              /* for numbers: root of their mean squared error, times the units; for classes: NaN */
 } tutti_mistake;
+
+/* Decodes logits [steps, classes] of tutti_ctc(): the likeliest class of each step, without repeats and blanks, is
+ * written to labels [steps]. Returns how many labels there are. */
+TUTTI_API int64_t tutti_ctc_labels(
+    const float *logits, int64_t steps, int64_t classes, int blank, int32_t *labels);
 
 /* Returns NULL on failure. */
 TUTTI_API tutti_scores *tutti_scores_new(const tutti_scores_options *options);

@@ -91,6 +91,15 @@ static void read_activation(struct reading *r, const char *name, enum model_acti
 
 /* ------------------------------------------------------------------------------------------------- families ---- */
 
+static void read_speech(struct reading *r, struct model_config *c)
+{
+    read_size(r, "width", 1, &c->width);
+    read_size(r, "hidden_size", 1, &c->hidden);
+    read_size(r, "num_hidden_layers", 1, &c->layers);
+    read_flag(r, "bidirectional", &c->bidirectional);
+    read_float(r, "dropout", 0.99, &c->dropout.hidden);
+}
+
 static void read_recurrent(struct reading *r, struct model_config *c)
 {
     static const char *const words[] = { "attention", "mean", "max", "last", NULL };
@@ -374,6 +383,7 @@ static void read_family(struct reading *r, struct model_config *config, const ch
     case FAMILY_ROBERTA: read_roberta(r, config); break;
     case FAMILY_DISTILBERT: read_distilbert(r, config); break;
     case FAMILY_FNO: read_fno(r, config); break;
+    case FAMILY_SPEECH: read_speech(r, config); break;
     case FAMILY_GPT: read_gpt(r, config); break;
     case FAMILY_GPT2: read_gpt2(r, config); break;
     case FAMILY_LLAMA: read_llama(r, config, type); break;

@@ -12,7 +12,8 @@ enum model_family {
     FAMILY_BERT,
     FAMILY_ROBERTA,
     FAMILY_DISTILBERT,
-    FAMILY_FNO, /* of images, not of texts */
+    FAMILY_FNO,    /* of images, not of texts */
+    FAMILY_SPEECH, /* of recordings */
     FAMILY_GPT, /* nanoGPT's */
     FAMILY_GPT2,
     FAMILY_LLAMA, /* and Mistral's, Qwen2's and Qwen3's */

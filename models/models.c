@@ -1,4 +1,5 @@
 #include "models/fno.h"
+#include "models/speech.h"
 #include "models/text_models.h"
 
 #include <string.h>
@@ -135,6 +136,18 @@ static const struct model models[] = {
         .config = &fno2d_config,
         .build = model_fno2d,
         .build_for = model_fno2d_for },
+    { .name = "speech",
+        .description = "convolution over time, two LSTM layers in both directions, CTC; transcripts of recordings",
+        .takes = MODEL_TAKES_SPEECH,
+        .input = { 2, { 256, 161 } },
+        .classes = 29,
+        .optimizer = TUTTI_ADAMW,
+        .learning_rate = 0.002f,
+        .weight_decay = 0.01f,
+        .batch = 16,
+        .config = &speech_config,
+        .build = model_speech,
+        .build_for = model_speech_for },
     { .name = "lstm",
         .description = "two LSTM layers in both directions, attention pooling; classes of texts",
         TEXT_MODEL(lstm),

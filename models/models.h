@@ -9,6 +9,8 @@ enum model_input {
     MODEL_TAKES_IMAGES,  /* [C, H, W], spectrograms of recordings too */
     /* Numbers of tokens, int32 [TUTTI_SEQUENCE], each below the vocabulary. Numbers below 0 are padding, at the end. */
     MODEL_TAKES_TEXT,
+    /* Recordings in steps, [TUTTI_SEQUENCE, numbers]: the last number is 1, or 0 in padding at the end. */
+    MODEL_TAKES_SPEECH,
 };
 
 enum { MODEL_CODES = 64 };
@@ -24,7 +26,8 @@ struct model_facts {
     int code_count;
     /* What follows is for networks that take text; 0 and NULL: as the configuration says. */
     int64_t vocabulary;        /* tokens are below it */
-    int64_t length;            /* tokens of the longest text */
+    int64_t length;            /* tokens of the longest text, or steps of the longest recording */
+    int64_t transcript;        /* labels of the longest transcript; 0: there are none */
     const tutti_tensor *types; /* pairs of texts: 0 for tokens of the first, 1 for those of the second */
     bool pairs;                /* samples are pairs of texts: `types` is given */
     bool tokens_are_classes;   /* the network predicts each next token: [TUTTI_SEQUENCE, vocabulary] */

@@ -57,7 +57,8 @@ struct model_facts data_facts(const struct data *data)
     struct model_facts facts = { .samples = data->train.count };
     for (; facts.code_count < data->info.code_count && facts.code_count < MODEL_CODES; facts.code_count++)
         facts.codes[facts.code_count] = data->info.codes[facts.code_count];
-    facts.vocabulary = data->info.vocabulary;
+    facts.vocabulary = data_is_speech(data) ? 0 : data->info.vocabulary;
+    facts.transcript = data_is_speech(data) ? data->info.target_shape.sizes[0] : 0;
     facts.length = data->info.length;
     facts.tokens_are_classes = data->info.tokens_are_classes;
     facts.pairs = data->info.pairs;
@@ -67,7 +68,12 @@ struct model_facts data_facts(const struct data *data)
 
 bool data_is_text(const struct data *data)
 {
-    return data->info.length > 0;
+    return data->info.length > 0 && !data_is_speech(data);
+}
+
+bool data_is_speech(const struct data *data)
+{
+    return !strcmp(data->info.kind, "speech");
 }
 
 double data_in_units(const struct data *data, int64_t number, double output)

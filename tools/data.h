@@ -30,8 +30,9 @@ struct samples *data_part(struct data *data, const char *part);
 int data_outputs(const struct data *data);
 /* Returns what networks depend on. */
 struct model_facts data_facts(const struct data *data);
-/* Whether samples are texts: tokens of several lengths. */
+/* Whether samples are texts: tokens of several lengths; whether they are recordings with transcripts. */
 bool data_is_text(const struct data *data);
+bool data_is_speech(const struct data *data);
 /* Converts an output to the units of the data. */
 double data_in_units(const struct data *data, int64_t number, double output);
 /* Returns how many digits such a number has: those of a float, more if its mean is far from 0. */

@@ -108,6 +108,7 @@ static enum inputs_kind kind_of(const struct settings *s)
     if (!known || !known->kind) return INPUTS_ANY;
     if (!strcmp(known->kind, "table")) return INPUTS_TABLES;
     if (!strcmp(known->kind, "text")) return INPUTS_TEXTS;
+    if (!strcmp(known->kind, "speech")) return INPUTS_RECORDINGS;
     return !strcmp(known->kind, "recordings") ? INPUTS_RECORDINGS : INPUTS_PICTURES;
 }
 
@@ -327,6 +328,10 @@ static int infer(struct settings *s, struct session *session, struct data *data,
     if (s->saved.network.facts.tags && predictions->path)
         return wrong_use("infer",
             "--output is a table of samples, but %s gives each word a tag: print them to a file by > FILE",
+            s->saved.model);
+    if (predictions->path && session_model(s->saved.model)->takes == MODEL_TAKES_SPEECH)
+        return wrong_use("infer", "--output is a table of classes or numbers, but %s gives transcripts: print them to "
+                                  "a file by > FILE, or with --json",
             s->saved.model);
     if (s->saved.network.facts.tokens_are_classes)
         return wrong_use("infer",

@@ -5,6 +5,7 @@
 #include "formats/json_lines.h"
 #include "tools/likeliest.h"
 #include "tools/tagged.h"
+#include "tools/transcript.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ struct work {
     size_t input_bytes, target_bytes;
     unsigned char *inputs, *targets;
     int32_t *types; /* of pairs of texts, else NULL */
-    int64_t length; /* of texts in the present batch; 0: other data */
+    int64_t length; /* of texts or recordings in the present batch; 0: other data */
+    tutti_tokenizer *tokenizer; /* of transcripts, else NULL */
     float *results;
     double *values; /* of a sample: probabilities, or numbers */
     int64_t *indices;
@@ -94,6 +96,28 @@ static tutti_status use_tags(struct work *w, int64_t index, int64_t position, co
     return tagged_print(&tagged, index, w->request->before + index, title, outputs, w->request->saved->json);
 }
 
+static tutti_status use_transcript(struct work *w, int64_t index, int64_t position, const char *title)
+{
+    const int64_t classes = w->session->classes;
+    const float *logits = w->results + position * w->length * classes;
+    if (w->bad[position]) return TUTTI_OK;
+    char *text = transcript_of(w->tokenizer, logits, w->length, classes);
+    if (!text) return fail(TUTTI_NO_MEMORY, "%s", tutti_message(NULL));
+    tutti_status status = TUTTI_OK;
+    if (w->request->saved->json) {
+        struct json_line line;
+        json_line_begin(&line, stdout);
+        json_line_integer(&line, "index", w->request->before + index);
+        json_line_text(&line, "sample", title);
+        json_line_text(&line, "text", text);
+        status = json_line_end(&line);
+    } else
+        printf("%s\t%s\n", title, text);
+    w->request->done++;
+    free(text);
+    return status;
+}
+
 static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
 {
     char title[SAMPLE_NAME];
@@ -105,6 +129,7 @@ static tutti_status use_sample(struct work *w, int64_t index, int64_t position)
     tutti_status status = tutti_data_name(opened, w->samples->part, index, title, sizeof(title));
     if (status != TUTTI_OK) return status;
     if (w->data->info.tags) return use_tags(w, index, position, title);
+    if (w->tokenizer) return use_transcript(w, index, position, title);
     if (w->bad[position]) return predictions_add(&request->predictions, &w->predicted, row, title, NULL);
     const int64_t number = request->before + index;
     status =
@@ -120,12 +145,13 @@ static tutti_status set_length(struct work *w, int64_t count)
 {
     enum { LEAST = 16 };
     const tutti_source *source = &w->samples->source;
-    if (!data_is_text(w->data)) return TUTTI_OK;
+    if (w->data->info.length == 0) return TUTTI_OK;
     const int64_t longest = source->batch_length(source->user, w->indices, count), most = w->data->info.length;
     if (longest < 1) return fail(TUTTI_FILE, "%s", tutti_message(NULL));
     for (w->length = LEAST; w->length < longest; w->length *= 2) continue;
     if (w->length > most) w->length = most;
     w->input_bytes = (size_t)w->length * sizeof(int32_t);
+    if (w->tokenizer) w->input_bytes *= (size_t)w->data->info.shape.sizes[1];
     if (w->data->info.tags) w->target_bytes = w->input_bytes;
     return TUTTI_OK;
 }
@@ -143,10 +169,11 @@ static tutti_status read_texts(const struct work *w, int64_t at, int64_t count)
 
 static tutti_status read_some(const struct work *w, int64_t at, int64_t count)
 {
-    if (w->length > 0) return read_texts(w, at, count);
+    if (w->length > 0 && !w->tokenizer) return read_texts(w, at, count);
     const tutti_buffer buffers[] = { { "input", w->session->pixels ? TUTTI_DTYPE_U8 : TUTTI_DTYPE_F32,
-                                         w->inputs + (size_t)at * w->input_bytes, w->input_bytes },
-        { "targets", w->data->info.target_dtype, w->targets + (size_t)at * w->target_bytes, w->target_bytes } };
+                                         w->inputs + (size_t)at * w->input_bytes, w->input_bytes, w->length },
+        { "targets", w->data->info.target_dtype, w->targets + (size_t)at * w->target_bytes, w->target_bytes,
+            w->length } };
     return (tutti_status)w->samples->source.read(w->samples->source.user, w->indices + at, count, buffers, 2);
 }
 
@@ -170,10 +197,12 @@ static tutti_status read_batch(const struct work *w, int64_t count)
 
 static tutti_status compute(const struct work *w, int64_t count)
 {
-    const struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
+    struct session_arrays arrays = session_arrays(w->session, w->inputs, NULL, w->results);
+    if (w->tokenizer) arrays.feeds[0].length = w->length;
     const tutti_feed texts[] = { { "ids", TUTTI_DTYPE_I32, w->inputs, w->length },
         { "types", TUTTI_DTYPE_I32, w->types, w->length } };
-    if (w->length > 0) return tutti_infer(w->session->trainer, texts, w->types ? 2 : 1, count, &arrays.fetch, 1);
+    if (w->length > 0 && !w->tokenizer)
+        return tutti_infer(w->session->trainer, texts, w->types ? 2 : 1, count, &arrays.fetch, 1);
     return tutti_infer(w->session->trainer, arrays.feeds, 1, count, &arrays.fetch, 1);
 }
 
@@ -239,11 +268,13 @@ tutti_status infer_samples(
     tutti_shape output = { 0 };
     size_t inputs, outputs;
     (void)tutti_shape_of(session->network, session->output, &output);
-    w.outputs = data->info.tags ? data->info.length * session->classes : (int64_t)elements_of(&output);
+    w.outputs = data->info.tags || data_is_speech(data) ? data->info.length * session->classes : (int64_t)elements_of(&output);
     w.input_bytes = elements_of(&data->info.shape) * (session->pixels ? 1 : sizeof(float));
     w.target_bytes = elements_of(&data->info.target_shape) * sizeof(float);
     if (!size_multiply(batch, w.input_bytes, &inputs) || !size_multiply(batch, (size_t)w.outputs, &outputs))
         FAIL(TUTTI_INVALID, "--batch %lld does not fit the memory of this machine: lower it", (long long)batch);
+    if (data_is_speech(data) && !(w.tokenizer = tutti_tokenizer_parse(data->info.tokenizer)))
+        FAIL(tutti_last_status(), "%s", tutti_message(NULL));
     set_predicted(&w);
     w.inputs = memory_new(inputs, 1);
     if (data->info.pairs && !(w.types = memory_new(inputs, 1))) goto done;
@@ -254,6 +285,7 @@ tutti_status infer_samples(
     w.bad = memory_new(batch, sizeof(bool));
     if (w.inputs && w.results && w.values && w.indices && w.targets && w.bad) status = infer_with_file(&w);
 done:
+    tutti_tokenizer_close(w.tokenizer);
     free(w.inputs);
     free(w.types);
     free(w.results);

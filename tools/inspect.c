@@ -124,6 +124,8 @@ static bool fits(const struct inspection *i, const struct model *model)
     const bool segments = !strcmp(model->name, "unet");
     if (i->data.info.tokens_are_classes && !model_is_causal(model)) return false;
     if (i->data.info.tags && !model_gives_tags(model)) return false;
+    if (is_kind(i, "speech") || model->takes == MODEL_TAKES_SPEECH)
+        return is_kind(i, "speech") && model->takes == MODEL_TAKES_SPEECH;
     if (data_masks(&i->data)) return segments;
     if (segments) return false;
     const bool images = i->data.info.shape.rank == 3, texts = is_kind(i, "text");
@@ -144,6 +146,7 @@ static const char *choose_model(const struct inspection *i)
     if (is_kind(i, "table")) return "tabular";
     if (i->data.info.tokens_are_classes) return "gpt";
     if (is_kind(i, "text")) return "lstm";
+    if (is_kind(i, "speech")) return "speech";
     if (shape->rank != 3) return "mlp";
     return is_kind(i, "images") || shape->sizes[0] != 1 || shorter_side(i) > SMALL ? "resnet18" : "lenet";
 }

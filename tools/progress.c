@@ -80,12 +80,14 @@ static void append_metrics(struct text *text, const tutti_metrics *metrics, cons
     if (isfinite(metrics->accuracy)) text_append(text, "  %saccuracy %.2f %%", prefix, 100 * metrics->accuracy);
 }
 
-/* Appends the mean error of predicted numbers in the units of the data, which the loss does not show. */
+/* Appends what the loss does not show: the mean error of predicted numbers in the units of the data, and wrong
+ * characters of transcripts. */
 static void append_error(struct text *text, const tutti_scores *scores)
 {
     tutti_scores_summary summary = { .size = sizeof(summary) };
-    if (scores && tutti_scores_summarise(scores, &summary) == TUTTI_OK && isfinite(summary.mae))
-        text_append(text, "  test MAE %.5g", summary.mae);
+    if (!scores || tutti_scores_summarise(scores, &summary) != TUTTI_OK) return;
+    if (isfinite(summary.mae)) text_append(text, "  test MAE %.5g", summary.mae);
+    if (isfinite(summary.cer)) text_append(text, "  test CER %.2f %%", 100 * summary.cer);
 }
 
 static void append_epoch(struct text *text, const tutti_progress *step)

@@ -80,7 +80,7 @@ done:
 /* Whether data of this kind cannot be replaced by the built-in ones. */
 static bool needs_data(const struct user_data_saved *known)
 {
-    static const char *const kinds[] = { "table", "recordings", "text" };
+    static const char *const kinds[] = { "table", "recordings", "text", "speech" };
     for (size_t i = 0; known && known->kind && i < sizeof(kinds) / sizeof(*kinds); i++)
         if (!strcmp(known->kind, kinds[i])) return true;
     return false;
@@ -116,7 +116,7 @@ int saved_compile(const char *command, struct saved_options *options, bool with_
     if (options->session.training.batch > samples) options->session.training.batch = samples;
     if ((result = session_open(session, command, &options->session)) != EXIT_DONE) return result;
     session->pixels = data_pixels(data);
-    session->facts = data_is_text(data) ? data_facts(data) : options->network.facts;
+    session->facts = data->info.length > 0 ? data_facts(data) : options->network.facts;
     session->lora = options->network.lora;
     session->config.weights = options->weights;
     result = session_build(session, model, data->info.shape, data_outputs(data));

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "tools/transcript.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,12 +20,31 @@ enum {
     SAMPLE_NAME = 1100
 };
 
+/* Transcripts have no classes for people: characters and words are compared. */
+static int open_transcripts(
+    struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples)
+{
+    if (judge->file)
+        return wrong_use(session->command, "--scores: transcripts have no classes: leave it out");
+    judge->tokenizer = tutti_tokenizer_parse(data->info.tokenizer);
+    const tutti_scores_options options = { .classes = session->classes,
+        .labels = session->facts.length,
+        .transcript = session->facts.transcript,
+        .text = transcript_text,
+        .user = judge->tokenizer };
+    judge->data = data->opened;
+    judge->part = samples->part;
+    judge->scores = judge->tokenizer ? tutti_scores_new(&options) : NULL;
+    return judge->scores ? EXIT_DONE : work_failed(session->command, TUTTI_NO_MEMORY, tutti_message(NULL));
+}
+
 int judge_open(
     struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples)
 {
     const bool numbers = data->numbers;
     float *units = NULL;
     judge->tokens = data->info.tokens_are_classes;
+    if (data_is_speech(data)) return open_transcripts(judge, session, data, samples);
     if (judge->tokens && judge->file)
         return wrong_use(session->command, "--scores: a language model has a loss and a perplexity: leave it out");
     if (judge->tokens) return EXIT_DONE;
@@ -73,6 +93,7 @@ double judge_perplexity(const struct judge *judge, double loss)
 void judge_close(struct judge *judge)
 {
     tutti_scores_free(judge->scores);
+    tutti_tokenizer_close(judge->tokenizer);
 }
 
 static tutti_class_scores class_of(const struct judge *judge, int64_t number)
@@ -96,6 +117,10 @@ void judge_line(FILE *file, const struct judge *judge)
 {
     if (judge->tokens) return;
     const tutti_scores_summary s = summary_of(judge);
+    if (judge->tokenizer) {
+        fprintf(file, "CER %.2f %%  WER %.2f %%\n", 100 * s.cer, 100 * s.wer);
+        return;
+    }
     if (judge->classes == 0) {
         fprintf(file, "R2 %.4f  MAE %.6g  RMSE %.6g\n", s.r2, s.mae, s.rmse);
         return;
@@ -181,8 +206,12 @@ static void print_mistakes(FILE *file, const struct judge *judge)
         if (judge->classes)
             fprintf(file, "%s taken for %s (%.1f %%), ", name_of(judge, m.target, right, sizeof(right)),
                 name_of(judge, m.predicted, wrong, sizeof(wrong)), 100 * m.probability);
-        else
+        else if (!judge->tokenizer)
             fprintf(file, "off by %.6g, ", m.error);
+        if (judge->tokenizer) {
+            fprintf(file, "CER %.2f %%\n", 100 * m.loss);
+            continue;
+        }
         fprintf(file, "loss %.4g\n", m.loss);
     }
 }
@@ -203,6 +232,10 @@ void judge_text(FILE *file, const struct judge *judge)
 static void summary_json(struct json_line *line, const struct judge *judge)
 {
     const tutti_scores_summary s = summary_of(judge);
+    if (judge->tokenizer) {
+        json_line_print(line, "characters %lld cer %g wer %g accuracy %g", (long long)s.labels, s.cer, s.wer, s.accuracy);
+        return;
+    }
     json_line_print(line, "labels %lld loss %g", (long long)s.labels, s.loss);
     if (judge->classes == 0)
         json_line_print(line, "r2 %g mae %g rmse %g", s.r2, s.mae, s.rmse);
@@ -244,6 +277,10 @@ static void mistakes_json(struct json_line *line, const struct judge *judge)
     for (int i = 0; tutti_scores_mistake(judge->scores, i, &m) == TUTTI_OK; i++) {
         json_line_print(line, "{ index %lld", (long long)m.index);
         json_line_text(line, "sample", sample_of(judge, m.index, name, sizeof(name)));
+        if (judge->tokenizer) {
+            json_line_print(line, "cer %g }", m.loss);
+            continue;
+        }
         if (judge->classes)
             json_line_print(line, "label %lld class %lld probability %g", (long long)m.target, (long long)m.predicted,
                 m.probability);

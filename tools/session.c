@@ -2,7 +2,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
-
+#include "models/speech.h"
 #include "tools/progress.h"
 #include "tools/shape.h"
 #include "tutti_inspect.h"
@@ -46,7 +46,10 @@ const char *session_models_take(void)
     name_models(&text, MODEL_TAKES_NUMBERS, " and ");
     text_append(&text, " take any numbers, ");
     name_models(&text, MODEL_TAKES_TEXT, " and ");
-    snprintf(buffer, sizeof(buffer), "%s texts, the others images [C, H, W].", text.data ? text.data : "");
+    text_append(&text, " texts, ");
+    name_models(&text, MODEL_TAKES_SPEECH, " and ");
+    snprintf(buffer, sizeof(buffer), "%s recordings with transcripts, the others images [C, H, W].",
+        text.data ? text.data : "");
     text_free(&text);
     return buffer;
 }
@@ -86,6 +89,15 @@ static const char *describe_samples(const tutti_shape *shape, const tutti_data_i
 }
 
 /* Refuses texts for other networks, and other data for networks that take texts. */
+static int refuse_speech(const char *command, const struct model *model, const tutti_data_info *info)
+{
+    if (model->takes != MODEL_TAKES_SPEECH)
+        return wrong_use(command, "these data are recordings with transcripts: use speech instead of %s", model->name);
+    return wrong_use(command,
+        "%s needs recordings with transcripts (docs/speech.md), but these data are %s%s: use another model",
+        model->name, strcmp(info->kind, "table") ? "" : "a ", info->kind);
+}
+
 static int refuse_kind(const char *command, const struct model *model, const tutti_data_info *info)
 {
     struct text names = { 0 };
@@ -102,6 +114,10 @@ int session_check_input(
 {
     char found[160];
     struct text names = { 0 };
+    if (model->build && info && !strcmp(info->kind, "speech") != (model->takes == MODEL_TAKES_SPEECH))
+        return refuse_speech(command, model, info);
+    if (model->takes == MODEL_TAKES_SPEECH && (shape->rank != 2 || shape->sizes[1] < 2))
+        return wrong_use(command, "%s needs recordings with transcripts", model->name);
     if (model->build && info && !strcmp(info->kind, "text") != (model->takes == MODEL_TAKES_TEXT))
         return refuse_kind(command, model, info);
     if (model->takes == MODEL_TAKES_TEXT && shape->rank != 1)
@@ -325,8 +341,12 @@ static int complete_facts(struct session *session, const struct model *model, tu
     struct model_facts *facts = &session->facts;
     if (!model->config && session->config.file)
         return wrong_use(
-            session->command, "--config is of networks for texts and of fno2d, but %s is neither", model->name);
+            session->command, "--config is of networks for texts, of speech and fno2d, but %s is none of them", model->name);
     const int result = model->config ? read_config(session, model) : EXIT_DONE;
+    if (model->takes == MODEL_TAKES_SPEECH) {
+        if (facts->length == 0) facts->length = shape.sizes[0];
+        session->training.sequence = facts->length;
+    }
     if (result != EXIT_DONE || model->takes != MODEL_TAKES_TEXT) return result;
     const int64_t most = facts->config->positions;
     if (facts->length == 0) facts->length = default_length(model, shape.sizes[0], most);
@@ -361,6 +381,10 @@ static tutti_tensor add_input(struct session *session, tutti_shape shape)
 {
     const tutti_data_info *pixels = session->pixels;
     if (session->model->takes == MODEL_TAKES_TEXT) return add_text(session);
+    if (session->model->takes == MODEL_TAKES_SPEECH) {
+        shape.sizes[0] = TUTTI_SEQUENCE;
+        return session->types = tutti_input(session->network, "input", shape);
+    }
     if (!pixels) return tutti_input(session->network, "input", shape);
     const tutti_normalise_options options = { .size = sizeof options,
         .name = "normalise",
@@ -445,7 +469,7 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
     tutti_shape output = { 0 };
     char sizes[96];
     (void)tutti_shape_of(session->network, session->output, &output);
-    if (session->facts.tokens_are_classes || session->facts.tags) return EXIT_DONE;
+    if (session->facts.tokens_are_classes || session->facts.tags || session->facts.transcript) return EXIT_DONE;
     if (masks) return check_masks(session, &output, masks);
     if (output.rank == 1) return EXIT_DONE;
     return wrong_use(session->command,
@@ -455,6 +479,20 @@ int session_check_data(const struct session *session, const tutti_shape *masks)
         session->model->name, format_shape(&output, sizes, sizeof(sizes)));
 }
 
+/* The loss of transcripts: CTC, whose blank is class 0. */
+static void add_ctc(struct session *session)
+{
+    if (session->loss.id == 0) {
+        const tutti_tensor lengths = speech_lengths(session->network, session->types);
+        const tutti_tensor targets =
+            tutti_input_typed(session->network, "targets", TUTTI_DTYPE_I32, &session->facts.transcript, 1);
+        session->loss =
+            tutti_ctc(session->network, session->output, targets, &(tutti_ctc_options) { .lengths = &lengths });
+    }
+    session->training.losses = &session->loss;
+    session->training.loss_count = 1;
+}
+
 void session_add_loss(struct session *session)
 {
     tutti_shape output = { 0 };
@@ -462,6 +500,10 @@ void session_add_loss(struct session *session)
     const bool special = options->label_smoothing != 0 || options->class_weights || options->has_ignored;
     const bool tokens = session->facts.tokens_are_classes || session->facts.tags;
     if (session->training.loss != TUTTI_CROSS_ENTROPY) return;
+    if (session->facts.transcript > 0) {
+        add_ctc(session);
+        return;
+    }
     (void)tutti_shape_of(session->network, session->output, &output);
     if (output.rank < 2 && !special && !session->soft) return;
     if (session->loss.id == 0) {

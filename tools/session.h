@@ -35,7 +35,7 @@ struct session_options {
     }
 #define SESSION_OPTIONS(s)                                                                                             \
     { "config", OPTION((s).config), "FILE",                                                                            \
-        "config.json of a network for texts or of fno2d (default that of the weights, or the model's own)",            \
+        "config.json of a network for texts, of speech or fno2d (default that of the weights, or the model's own)",            \
         .file = OPTION_READS },                                                                                        \
         ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION((s).runtime),                                 \
         { "shares", OPTION((s).shares), "LIST",                                                                        \
@@ -98,7 +98,7 @@ struct session {
     tutti_loss_options loss_options; /* of classes */
     bool soft;                       /* targets are probabilities of the classes */
     tutti_shape shape;               /* of a sample */
-    tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it */
+    tutti_tensor types;              /* of pairs of texts: an input; facts.types points to it; of speech: the input */
     struct model_facts facts;        /* of the data: set before session_build(), which completes them for texts */
     struct lora lora;                /* adapters of the network: set before session_build() */
     struct text_config config;       /* of a network for texts: its files are set before session_build() */

@@ -264,7 +264,7 @@ static tutti_status load_data(struct training *training, const struct settings *
     user_data_saved_apply(known, &own);
     if (s->finetune.folds) own.data.folds = s->finetune.folds, own.data.fold = training->fold;
     TRY(division_check_options(known, training->resume, &own.data, s->seed_given));
-    if (begins && model->takes == MODEL_TAKES_TEXT)
+    if (begins && (model->takes == MODEL_TAKES_TEXT || model->takes == MODEL_TAKES_SPEECH))
         TRY(user_data_take_tokenizer(s->finetune.weights, &own, &tokenizer));
     TRY(data_load(&training->data, s->data, &own));
     TRY(data_check_training(&training->data, s->data));
@@ -477,6 +477,7 @@ static int fit_all(struct training *training, struct settings *s)
 static int64_t count_target_numbers(const struct data *data)
 {
     const tutti_shape *masks = data_masks(data);
+    if (data_is_speech(data)) return data->info.target_shape.sizes[0];
     if (data->info.tokens_are_classes || data->info.tags) return data->info.length;
     if (data->numbers || data_mixes(data)) return data_outputs(data);
     return masks ? masks->sizes[0] * masks->sizes[1] : 1;
@@ -499,7 +500,7 @@ static int open_report(struct training *training, const struct settings *s)
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
-            .classes = data->numbers || training->judge.tokens || data->info.tags ? 0 : data->classes,
+            .classes = data->numbers || training->judge.tokens || data->info.tags || data_is_speech(data) ? 0 : data->classes,
             .class_names = data->info.class_names,
             .train = training->train,
             .test = training->test,

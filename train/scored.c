@@ -35,7 +35,8 @@ static bool find_node(const struct tutti_trainer *trainer, struct comparison *fo
         const struct node *node = &graph->nodes[graph_at(graph, objective->losses[l])->producer];
         const struct loss_attributes *a = loss_attributes(node);
         if (node->inputs[LOSS_X] != objective->outputs[0]) continue;
-        if (!node->operation->of_classes && !is_of_numbers(node->operation)) continue;
+        const bool lists = node->operation->takes_lists;
+        if (!node->operation->of_classes && !lists && !is_of_numbers(node->operation)) continue;
         for (int i = 0; i < count; i++) {
             if (inputs[i] != node->inputs[LOSS_TARGETS]) continue;
             *found = (struct comparison) { node->operation, i,
@@ -78,11 +79,29 @@ static tutti_status check_classes(
     return TUTTI_OK;
 }
 
+/* Outputs are logits of steps, and targets lists of labels. */
+static tutti_status check_transcripts(
+    struct scored *scored, const struct comparison *c, const struct value *x, int64_t size)
+{
+    const tutti_scores *scores = scored->scores;
+    const int64_t classes = x->shape.sizes[2], listed = scored->trainer->feeds.feeds[c->target].shape.sizes[1];
+    scored->layout = (struct score_layout) { 1, classes, scores->labels };
+    if (scores->transcript == listed && scores->classes == classes && size == classes * scores->labels) return TUTTI_OK;
+    return fail(TUTTI_INVALID,
+        "the scores are for transcripts of %" PRId64 " labels, %" PRId64 " classes and %" PRId64
+        " steps, but the trainer has %" PRId64 ", %" PRId64 " and %" PRId64 ": set tutti_scores_options",
+        scores->transcript, scores->classes, scores->labels, listed, classes, size / classes);
+}
+
 static tutti_status check(struct scored *scored, const struct comparison *c, int64_t length)
 {
     const struct tutti_trainer *trainer = scored->trainer;
     const struct value *x = graph_at(&trainer->network->graph, trainer->objective.outputs[0]);
     const int64_t size = (int64_t)(arrays_sample_bytes(&trainer->outputs, 0, length) / sizeof(float));
+    if (!c->loss->takes_lists != !scored->scores->transcript)
+        return fail(TUTTI_INVALID, "the loss is %sof transcripts, but the scores are %s: set tutti_scores_options",
+            c->loss->takes_lists ? "" : "not ", c->loss->takes_lists ? "not" : "for some");
+    if (c->loss->takes_lists) return check_transcripts(scored, c, x, size);
     if (c->loss->of_classes && scored->scores->classes) return check_classes(scored, c, x, size);
     if (c->loss->of_classes || scored->scores->classes)
         return fail(TUTTI_INVALID, "the loss is of %s, and the scores are for %s: set tutti_scores_options.classes",

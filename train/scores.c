@@ -22,6 +22,11 @@ static tutti_status check(const tutti_scores_options *options)
         return fail(TUTTI_INVALID, "top is %d: it must be from 1 to the number of classes, or 0", options->top);
     if (options->worst < 0 || options->worst > MAX_WORST)
         return fail(TUTTI_INVALID, "worst is %d: it must be from 0 to %d", options->worst, MAX_WORST);
+    if (options->transcript < 0 || options->transcript > INT32_MAX)
+        return fail(TUTTI_INVALID, "transcript is %" PRId64 ": it is the number of labels of a target",
+            options->transcript);
+    if (options->transcript && (options->blank < 0 || options->blank >= options->classes))
+        return fail(TUTTI_INVALID, "blank is %d: it must be one of the classes", options->blank);
     for (int64_t i = 0; options->units && !options->classes && i < (options->labels ? options->labels : 1); i++)
         if (!(options->units[i] > 0 && isfinite(options->units[i])))
             return fail(TUTTI_INVALID, "unit %" PRId64 " is %g: it must be above 0", i, (double)options->units[i]);
@@ -31,7 +36,7 @@ static tutti_status check(const tutti_scores_options *options)
 static tutti_status allocate(tutti_scores *scores, const float *units, const char *const *tags)
 {
     const int64_t classes = scores->classes;
-    const bool matrix = classes > 0 && classes <= SCORES_MATRIX_CLASSES;
+    const bool matrix = classes > 0 && classes <= SCORES_MATRIX_CLASSES && !scores->transcript;
     scores->count = SCORES_TOTALS + CLASS_COUNTS * classes + (matrix ? classes * classes : 0);
     scores->counts = memory_new((size_t)scores->count, sizeof(*scores->counts));
     scores->mistakes = memory_new((size_t)scores->worst, sizeof(*scores->mistakes));
@@ -57,6 +62,10 @@ tutti_scores *tutti_scores_new(const tutti_scores_options *given)
     scores->classes = options.classes;
     scores->labels = options.labels ? options.labels : 1;
     scores->top = options.top ? options.top : options.classes < DEFAULT_TOP ? (int)options.classes : DEFAULT_TOP;
+    scores->transcript = options.transcript;
+    scores->blank = options.blank;
+    scores->text = options.text;
+    scores->user = options.user;
     scores->worst = options.worst ? options.worst : DEFAULT_WORST;
     if (allocate(scores, options.units, options.tags) == TUTTI_OK) return scores;
     tutti_scores_free(scores);
@@ -216,10 +225,23 @@ static tutti_status check_labels(const tutti_scores *scores, int64_t labels, con
     return TUTTI_OK;
 }
 
+static tutti_status take_transcripts(tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *targets,
+    const int64_t *indices, int64_t samples)
+{
+    const int64_t before = scores->counts[SCORES_SEEN];
+    tutti_status status = check_labels(scores, scores->transcript, targets, samples);
+    for (int64_t i = 0; i < samples && status == TUTTI_OK; i++)
+        status = scores_add_transcript(scores, outputs + i * scores->classes * steps, steps,
+            targets + i * scores->transcript, indices ? indices[i] : before + i);
+    if (status == TUTTI_OK) scores->counts[SCORES_SEEN] += samples;
+    return status;
+}
+
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
     const int64_t *indices, int64_t samples)
 {
     const int64_t labels = layout.count, before = scores->counts[SCORES_SEEN];
+    if (scores->transcript) return take_transcripts(scores, outputs, labels, targets, indices, samples);
     if (scores->classes) {
         const tutti_status status = check_labels(scores, labels, targets, samples);
         if (status != TUTTI_OK) return status;
@@ -318,6 +340,14 @@ static double determination(const struct moments *m)
     return 1 - m->squared / m->spread;
 }
 
+static void summarise_transcripts(const tutti_scores *scores, tutti_scores_summary *summary)
+{
+    const int64_t *counts = scores->counts;
+    if (counts[SCORES_SAMPLES] > 0) summary->accuracy = share(counts[SCORES_RIGHT], counts[SCORES_SAMPLES]);
+    if (counts[SCORES_LABELS] > 0) summary->cer = (double)counts[SCORES_EDITS] / (double)counts[SCORES_LABELS];
+    if (counts[SCORES_WORDS] > 0) summary->wer = (double)counts[SCORES_WORD_EDITS] / (double)counts[SCORES_WORDS];
+}
+
 static void summarise_numbers(const tutti_scores *scores, tutti_scores_summary *summary)
 {
     const double count = (double)summary->labels;
@@ -341,8 +371,10 @@ tutti_status tutti_scores_summarise(const tutti_scores *scores, tutti_scores_sum
         .size = sizeof(all), .samples = scores->counts[SCORES_SAMPLES], .labels = scores->counts[SCORES_LABELS]
     };
     all.loss = all.accuracy = all.top_accuracy = all.precision = all.recall = all.f1 = all.iou = NAN;
-    all.r2 = all.mae = all.rmse = all.span_precision = all.span_recall = all.span_f1 = NAN;
-    if (scores->classes)
+    all.r2 = all.mae = all.rmse = all.span_precision = all.span_recall = all.span_f1 = all.cer = all.wer = NAN;
+    if (scores->transcript)
+        summarise_transcripts(scores, &all);
+    else if (scores->classes)
         summarise_classes(scores, &all);
     else
         summarise_numbers(scores, &all);

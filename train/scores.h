@@ -16,6 +16,9 @@ enum {
     SCORES_SPANS,
     SCORES_SPANS_PREDICTED,
     SCORES_SPANS_RIGHT,
+    SCORES_EDITS, /* of characters, and of words */
+    SCORES_WORD_EDITS,
+    SCORES_WORDS,
     SCORES_TOTALS
 };
 enum { CLASS_SUPPORT, CLASS_PREDICTED, CLASS_RIGHT, CLASS_COUNTS };
@@ -42,6 +45,10 @@ struct tutti_scores {
     struct span_tag *spans;  /* [classes] if these are tags of spans, else NULL */
     tutti_mistake *mistakes; /* [worst], the worst one first */
     int mistake_count;
+    int64_t transcript; /* labels of a target; 0: samples are no transcripts */
+    int blank;
+    char *(*text)(void *user, const int32_t *labels, int64_t count);
+    void *user;
 };
 
 /* Strides in the outputs of a sample: elements from one class to the next, and from one label to the next. `count`: how
@@ -52,6 +59,9 @@ struct score_layout {
 /* Does what tutti_scores_add() does, for outputs with this layout. */
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
     const int64_t *indices, int64_t samples);
+/* transcripts.c: adds one sample of `steps` steps. */
+tutti_status scores_add_transcript(
+    tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *target, int64_t index);
 /* Keeps a mistake if it is one of the worst. */
 void scores_keep(tutti_scores *scores, const tutti_mistake *mistake);
 /* Joins the moments of other targets (Chan, Golub and LeVeque 1983). */

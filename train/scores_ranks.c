@@ -15,7 +15,8 @@ enum { PIECE = 1 << 16 }; /* bytes that a rank sends at once */
 uint64_t scores_hash(const tutti_scores *scores)
 {
     if (!scores) return 0;
-    const int64_t numbers[] = { scores->classes, scores->labels, scores->top, scores->worst, scores->spans != NULL };
+    const int64_t numbers[] = { scores->classes, scores->labels, scores->top, scores->worst, scores->spans != NULL,
+        scores->transcript, scores->blank };
     const uint64_t hash = XXH3_64bits(numbers, sizeof(numbers));
     return scores->units ? XXH3_64bits_withSeed(scores->units, (size_t)scores->labels * sizeof(*scores->units), hash)
                          : hash;
