@@ -134,7 +134,8 @@ static tutti_status list_files(const struct settings *s, char **files, struct in
 {
     const struct user_data_saved *known = s->saved.known;
     tutti_status status = TUTTI_OK;
-    *inputs = (struct inputs) { .command = "infer", .kind = kind_of(s), .each = !known || known->shape.rank != 3 };
+    const bool together = known && (known->shape.rank == 3 || (known->kind && !strcmp(known->kind, "speech")));
+    *inputs = (struct inputs) { .command = "infer", .kind = kind_of(s), .each = !together };
     for (int i = 0; i < s->files && status == TUTTI_OK; i++) status = inputs_add(inputs, files[i]);
     return status;
 }

@@ -47,12 +47,14 @@ static tutti_status add_input(
     TRY(tutti_network_tensor(session->network, input, &info));
     const size_t size = tutti_dtype_bytes(info.dtype);
     TRY(make_array(session, made, &info.shape, size, &array, &count));
-    if (info.dtype == TUTTI_DTYPE_F32)
-        random_normals(1, RANDOM_BENCH, stream, count, array);
-    else if (info.dtype == TUTTI_DTYPE_I32)
+    if (info.dtype == TUTTI_DTYPE_F32) random_normals(1, RANDOM_BENCH, stream, count, array);
+    if (session->facts.transcript > 0) /* no step is padding */
+        for (size_t i = (size_t)info.shape.sizes[1] - 1; i < count; i += (size_t)info.shape.sizes[1])
+            ((float *)array)[i] = 1;
+    if (info.dtype == TUTTI_DTYPE_I32)
         for (size_t i = 0; i < count; i++)
             ((int32_t *)array)[i] = tokens ? (int32_t)random_below(1, RANDOM_BENCH, stream + i, tokens) : 1;
-    else
+    else if (info.dtype != TUTTI_DTYPE_F32)
         memset(array, 1, count * size);
     made->feeds[made->input_count++] = (tutti_feed) { info.name, info.dtype, array };
 done:
@@ -63,6 +65,7 @@ done:
 static tutti_status add_targets(const struct session *session, const tutti_shape *output, struct made_samples *made)
 {
     const bool numbers = measured_loss(session) == TUTTI_MSE;
+    const int first = session->facts.transcript > 0; /* not the blank */
     const tutti_shape labels = { .rank = 1, .sizes = { session->labels } };
     void *array = NULL;
     size_t count;
@@ -72,7 +75,8 @@ static tutti_status add_targets(const struct session *session, const tutti_shape
         if (numbers)
             ((float *)array)[i] = random_normal(1, RANDOM_BENCH + 1, i);
         else
-            ((int32_t *)array)[i] = (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)session->classes);
+            ((int32_t *)array)[i] =
+                first + (int32_t)random_below(1, RANDOM_BENCH + 1, i, (uint64_t)(session->classes - first));
     }
     made->feeds[made->input_count] = (tutti_feed) { "targets", numbers ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, array };
     return TUTTI_OK;

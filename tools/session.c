@@ -289,9 +289,10 @@ static int64_t set_labels(struct session *session)
 {
     tutti_shape output = { 0 };
     (void)tutti_shape_of(session->network, session->output, &output);
-    const bool of_tokens = session->facts.tokens_are_classes || session->facts.tags;
-    session->labels = of_tokens ? session->facts.length : 1;
-    if (of_tokens) return output.sizes[output.rank - 1];
+    const struct model_facts *facts = &session->facts;
+    const bool of_steps = facts->tokens_are_classes || facts->tags || facts->transcript > 0;
+    session->labels = facts->transcript > 0 ? facts->transcript : of_steps ? facts->length : 1;
+    if (of_steps) return output.sizes[output.rank - 1];
     for (int i = 1; i < output.rank; i++) session->labels *= output.sizes[i];
     return output.sizes[0];
 }
@@ -344,7 +345,11 @@ static int complete_facts(struct session *session, const struct model *model, tu
             session->command, "--config is of networks for texts, of speech and fno2d, but %s is none of them", model->name);
     const int result = model->config ? read_config(session, model) : EXIT_DONE;
     if (model->takes == MODEL_TAKES_SPEECH) {
+        enum { LABELS = 16 }; /* where there are no data */
         if (facts->length == 0) facts->length = shape.sizes[0];
+        if (facts->transcript == 0) facts->transcript = facts->length < 2 * LABELS ? 1 : LABELS;
+        if (session->classes < 2)
+            return wrong_use(session->command, "%s needs at least two classes: a blank and a label", model->name);
         session->training.sequence = facts->length;
     }
     if (result != EXIT_DONE || model->takes != MODEL_TAKES_TEXT) return result;
@@ -414,6 +419,7 @@ static int build_model(struct session *session, const struct model *model, tutti
     if (shape.rank > 0 && shape.sizes[0] < session->facts.code_count)
         return wrong_use(session->command, "%s has %d columns that it embeds: samples need as many numbers, not %lld",
             model->name, session->facts.code_count, (long long)shape.sizes[0]);
+    session->classes = classes;
     const int complete = complete_facts(session, model, shape);
     if (complete != EXIT_DONE) return complete;
     session->shape = shape;

@@ -107,6 +107,9 @@ static tutti_status read_waveform(const struct speech *speech, int64_t index, co
     const int64_t count = speech->utterances[index].samples;
     tutti_status status = open_file(speech, index, &sound);
     if (status != TUTTI_OK) return status;
+    if (speech->utterances[index].samples == 0)
+        FAIL(TUTTI_FORMAT, "%s: it is empty, or has more than %d s: cut it into shorter ones", path_of(speech, index),
+            SPEECH_MOST_SECONDS);
     if (resample_length(sound.rate, speech->rate, sound.frames) != count)
         FAIL(TUTTI_FORMAT, "%s: its length has changed since the data were opened", path_of(speech, index));
     TRY(resample_read(&sound, speech->rate, 0, count, samples));
@@ -235,26 +238,33 @@ static void keep(struct speech *speech, int64_t index, bool good, int64_t *kept)
     ++*kept;
 }
 
-/* Reads the lengths of all recordings, and leaves out those that cannot be read, are too long or have no transcript. */
+/* Counts a recording that cannot be read or is too long, and says whether it is left out. */
+static bool is_left_out(struct speech *speech, int64_t index, tutti_status status)
+{
+    struct utterance *utterance = &speech->utterances[index];
+    const bool bad = status != TUTTI_OK, is_long = utterance->samples > (int64_t)SPEECH_MOST_SECONDS * speech->rate;
+    if (is_long) utterance->samples = 0;
+    if (speech->unlabelled) return false; /* it fails when it is read, alone */
+    speech->counts.long_files += is_long;
+    speech->counts.unreadable += !is_long && (bad || utterance->samples == 0);
+    if (bad && !speech->problem) speech->problem = memory_copy_text(status_message());
+    if (!bad && !is_long && utterance->samples == 0 && !speech->problem)
+        speech->problem = memory_format("%s: it has no samples", path_of(speech, index));
+    return bad || utterance->samples == 0;
+}
+
+/* Reads the lengths of all recordings, and leaves out those without a transcript, too. */
 static tutti_status measure_all(struct speech *speech)
 {
     struct collection *collection = &speech->collection;
     int64_t kept = 0;
     for (int64_t i = 0; i < collection->samples; i++) {
-        bool good = speech->unlabelled || *names_at(&speech->names, speech->utterances[i].text);
+        const bool good = speech->unlabelled || *names_at(&speech->names, speech->utterances[i].text);
         speech->counts.empty += !good;
         const tutti_status status = good ? measure(speech, i) : TUTTI_OK;
         if (status != TUTTI_OK && status != TUTTI_FORMAT && status != TUTTI_FILE && status != TUTTI_UNSUPPORTED)
             return status;
-        if (status != TUTTI_OK) {
-            speech->counts.unreadable++;
-            if (!speech->problem) speech->problem = memory_copy_text(status_message());
-            good = false;
-        } else if (good && speech->utterances[i].samples > (int64_t)SPEECH_MOST_SECONDS * speech->rate) {
-            speech->counts.long_files++;
-            good = false;
-        }
-        keep(speech, i, good, &kept);
+        keep(speech, i, good && !is_left_out(speech, i, status), &kept);
     }
     collection->samples = kept;
     return TUTTI_OK;
@@ -290,9 +300,9 @@ static tutti_status report(struct speech *speech, const char *path)
 {
     const struct speech_counts *counts = &speech->counts;
     const long long bad = (long long)counts->unreadable, unknown = (long long)counts->unknown;
-    if (bad > 0 && (!speech->options->skip_damaged || speech->unlabelled))
-        return fail(TUTTI_FORMAT, "%s%s", speech->problem ? speech->problem : path,
-            speech->unlabelled ? "" : "; --skip-damaged leaves such recordings out");
+    if (bad > 0 && !speech->options->skip_damaged)
+        return fail(TUTTI_FORMAT, "%s; --skip-damaged leaves such recordings out",
+            speech->problem ? speech->problem : path);
     if (bad > 0)
         note(speech, memory_format("left out: %lld recordings that cannot be read, such as: %s", bad, speech->problem));
     note_count(speech, counts->empty, "without a transcript");
