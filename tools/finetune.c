@@ -135,6 +135,11 @@ static int read_weights(struct finetune *f, const struct session *session)
 int finetune_loss(struct finetune *f, struct session *session, const struct data *data, const tutti_source *source)
 {
     if (f->loss.label_smoothing == 0 && !f->class_weights && !f->loss.has_ignored) return EXIT_DONE;
+    if (data_is_speech(data))
+        return wrong_use("train", "--%s: transcripts have a loss of their own, CTC: leave it out",
+            f->loss.label_smoothing != 0 ? "label-smoothing"
+                : f->class_weights       ? "class-weights"
+                                         : "ignore-label");
     if (data->info.tags && f->class_weights && !strcmp(f->class_weights, "balanced"))
         return wrong_use("train",
             "--class-weights balanced counts samples of classes, but these are tags of words: "

@@ -13,7 +13,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ["TUTTI_SOURCE"])
 TUTTI = pathlib.Path(os.environ["TUTTI_BUILD"]) / "tools" / "tutti"
-MODELS = ("linear, mlp, tabular, lenet, vgg16, resnet18, resnet50, mobilenet_v2, efficientnet_b0, convnext_tiny, vit_b_16, unet, fno2d, lstm, gru, "
+MODELS = ("linear, mlp, tabular, lenet, vgg16, resnet18, resnet50, mobilenet_v2, efficientnet_b0, convnext_tiny, vit_b_16, unet, fno2d, speech, lstm, gru, "
           "fasttext, bert_tiny, bert_mini, bert_small, bert_base, distilbert, roberta_base, gpt, gpt2, llama")
 
 

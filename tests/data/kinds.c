@@ -153,6 +153,7 @@ int main(void)
     SRunner *runner = srunner_create(table_suite());
     srunner_add_suite(runner, texts_suite());
     srunner_add_suite(runner, tags_suite());
+    srunner_add_suite(runner, speech_suite());
     srunner_add_suite(runner, description_suite());
     srunner_add_suite(runner, columns_suite());
     srunner_add_suite(runner, arrays_suite());

@@ -20,6 +20,7 @@ Suite *floats_suite(void);
 Suite *sets_suite(void);
 Suite *texts_suite(void);
 Suite *tags_suite(void);
+Suite *speech_suite(void);
 
 /* An empty folder for a test, which goes with all that is in it. */
 void kinds_begin(void);

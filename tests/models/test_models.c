@@ -19,6 +19,7 @@ static tutti_tensor add_input(tutti_network *network, const struct model *model,
 {
     const int64_t length = TUTTI_SEQUENCE;
     if (model->takes == MODEL_TAKES_TEXT) return tutti_input_typed(network, "ids", TUTTI_DTYPE_I32, &length, 1);
+    if (model->takes == MODEL_TAKES_SPEECH) input.sizes[0] = TUTTI_SEQUENCE;
     return tutti_input(network, "x", input);
 }
 
@@ -42,6 +43,12 @@ static tutti_network *must_build(const char *name, tutti_shape input, int classe
         ck_assert_int_eq(shape.rank, 2);
         ck_assert_int_eq(shape.sizes[0], TUTTI_SEQUENCE);
         ck_assert_int_eq(shape.sizes[1], model_find(name)->config->vocabulary);
+        return network;
+    }
+    if (model_find(name)->takes == MODEL_TAKES_SPEECH) {
+        ck_assert_int_eq(shape.rank, 2);
+        ck_assert_int_eq(shape.sizes[0], TUTTI_SEQUENCE);
+        ck_assert_int_eq(shape.sizes[1], classes);
         return network;
     }
     ck_assert_int_eq(shape.sizes[0], classes);
@@ -68,6 +75,7 @@ static const struct {
     { "vit_b_16", 86567656, 152 },
     { "unet", 31037698, 64 },
     { "fno2d", 2368001, 22 },
+    { "speech", 1522781, 20 },
     { "lstm", 10823171, 21 },
     { "gru", 10165763, 21 },
     { "fasttext", 6242434, 4 },
@@ -304,7 +312,7 @@ START_TEST(takes_what_it_says)
 {
     tutti_tensor logits;
     const struct model *model = model_at(_i);
-    if (model->takes == MODEL_TAKES_TEXT) return;
+    if (model->takes == MODEL_TAKES_TEXT || model->takes == MODEL_TAKES_SPEECH) return;
     tutti_network *network = build(model->name, (tutti_shape) { 1, { 13 } }, 4, &logits);
     ck_assert_int_eq(tutti_network_status(network) == TUTTI_OK, model->takes == MODEL_TAKES_NUMBERS);
     tutti_network_free(network);

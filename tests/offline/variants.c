@@ -577,14 +577,14 @@ static bool write_all(const char *folder)
     return file && fclose(file) == 0 && good;
 }
 
-/* The kernels of tabular are those of other networks, and loops; so are those of networks for text, but for what
+/* The kernels of tabular are those of other networks, and loops; so are those of networks for text and speech, but for what
  * build_others() has. */
 static bool is_left_out(const struct model *model)
 {
     static const char *const names[] = { "tabular", "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet", "fno2d" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(model->name, names[i])) return true;
-    return model->takes == MODEL_TAKES_TEXT;
+    return model->takes == MODEL_TAKES_TEXT || model->takes == MODEL_TAKES_SPEECH;
 }
 
 int main(int argc, char **argv)

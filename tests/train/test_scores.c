@@ -6,6 +6,7 @@
 #include "tutti_scores.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static float logits[SCORE_SAMPLES * SCORE_CLASSES], wanted[SCORE_SAMPLES * SCORE_NUMBERS],
@@ -324,6 +325,74 @@ START_TEST(spans_of_tags)
 }
 END_TEST
 
+/* Logits [steps][classes] whose likeliest class is each of these. */
+static void say(const int *classes, int steps, int count, float *to)
+{
+    for (int i = 0; i < steps * count; i++) to[i] = classes[i / count] == i % count ? 2 : 0;
+}
+
+/* 0 is the blank, 1 a blank between words, 2 and 3 letters. */
+static char *letters_of(void *user, const int32_t *list, int64_t count)
+{
+    char *text = malloc((size_t)(2 * count) + 1), *to = text;
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_eq(user, labels);
+    for (int64_t i = 0; i < count; i++) {
+        ck_assert(list[i] >= 1 && list[i] <= 3);
+        memcpy(to, &" a\xc3\xa4"[list[i] - 1], list[i] == 3 ? 2 : 1);
+        to += list[i] == 3 ? 2 : 1;
+    }
+    *to = '\0';
+    return text;
+}
+
+/* Repeats are one label, but with a blank between them; characters, also of two bytes, and words are compared. */
+START_TEST(transcripts)
+{
+    enum { STEPS = 8, KINDS = 4, LISTED = 6, TEXTS = 3 };
+    static const int heard[TEXTS][STEPS] = { { 2, 2, 0, 2, 1, 1, 3, 0 }, { 0, 0, 3, 3, 0, 0, 0, 0 },
+        { 2, 1, 2, 1, 3, 1, 3, 3 } };
+    static const int32_t meant[TEXTS][LISTED] = { { 2, 2, 1, 3, -1, -1 }, { 2, 1, 3, -1, 7, 7 }, { 3, 1, 3, -1, -1, -1 } };
+    float outputs[TEXTS * STEPS * KINDS];
+    int32_t list[STEPS];
+    tutti_scores_summary all = { .size = sizeof(all) };
+    tutti_mistake mistake = { .size = sizeof(mistake) };
+    for (int i = 0; i < TEXTS; i++) say(heard[i], STEPS, KINDS, outputs + i * STEPS * KINDS);
+    ck_assert_int_eq(tutti_ctc_labels(outputs, STEPS, KINDS, 0, list), 4);
+    ck_assert_int_eq(memcmp(list, meant[0], 4 * sizeof(*list)), 0);
+    ck_assert_int_eq(tutti_ctc_labels(outputs, 0, KINDS, 0, list), 0);
+    const tutti_scores_options options = {
+        .classes = KINDS, .labels = STEPS, .transcript = LISTED, .text = letters_of, .user = labels
+    };
+    ck_assert_ptr_null(tutti_scores_new(&(tutti_scores_options) { .classes = 4, .transcript = 6, .blank = 4 }));
+    tutti_scores *scores = scores_of(options);
+    ck_assert_int_eq(tutti_scores_add(scores, outputs, meant, NULL, TEXTS), TUTTI_INVALID); /* class 7 */
+    int32_t good[TEXTS][LISTED];
+    memcpy(good, meant, sizeof(good));
+    good[1][4] = good[1][5] = -1;
+    add(scores, outputs, good, TEXTS);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    ck_assert_int_eq(all.samples, TEXTS);
+    ck_assert_int_eq(all.labels, 4 + 3 + 3);
+    /* "aa \u00e4" is right; "\u00e4" lacks "a "; "a a \u00e4 \u00e4" begins with four characters too many. */
+    is_near(all.cer, (0 + 2 + 4) / 10.0, "CER");
+    is_near(all.wer, (0 + 1 + 2) / 6.0, "WER");
+    is_near(all.accuracy, 1 / 3.0, "the share of right transcripts");
+    ck_assert(isnan(all.f1) && isnan(all.loss));
+    ck_assert_int_eq(tutti_scores_mistake(scores, 0, &mistake), TUTTI_OK);
+    ck_assert_int_eq(mistake.index, 2);
+    is_near(mistake.loss, 4 / 3.0, "the share of wrong characters");
+    ck_assert_int_eq(tutti_scores_mistake(scores, 2, &mistake), TUTTI_INVALID);
+    tutti_scores_free(scores);
+    scores = scores_of((tutti_scores_options) { .classes = KINDS, .labels = STEPS, .transcript = LISTED });
+    add(scores, outputs, good, TEXTS);
+    ck_assert_int_eq(tutti_scores_summarise(scores, &all), TUTTI_OK);
+    is_near(all.cer, 0.6, "the share of wrong labels");
+    ck_assert(isnan(all.wer));
+    tutti_scores_free(scores);
+}
+END_TEST
+
 START_TEST(wrong_uses)
 {
     const tutti_scores_options bad[] = { { .classes = -1 }, { .labels = -1 }, { .classes = 3, .top = 4 },
@@ -359,6 +428,7 @@ Suite *suite_scores(void)
     tcase_add_test(cases, labels_below_0);
     tcase_add_test(cases, ties);
     tcase_add_test(cases, spans_of_tags);
+    tcase_add_test(cases, transcripts);
     tcase_add_test(cases, wrong_uses);
     suite_add_tcase(suite, cases);
     return suite;
