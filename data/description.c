@@ -282,7 +282,7 @@ static tutti_status match_classes(
 {
     tutti_data_info *info = &collection->info;
     const bool numbers_before = description->class_count == 0, numbers_now = info->classes == 0;
-    if (numbers_now && info->target_dtype == TUTTI_DTYPE_I32) return TUTTI_OK; /* it has no targets */
+    if (numbers_now && info->target_dtype == TUTTI_DTYPE_I32) return TUTTI_OK;       /* it has no targets */
     if (info->tokenizer && info->classes > 0 && !info->class_names) return TUTTI_OK; /* tokens of the description's */
     if (numbers_before != numbers_now) {
         begin(differences);

@@ -70,8 +70,8 @@ static void clear_steps(const struct collection *collection, int64_t length, flo
     for (int64_t i = 0; i < info->target_shape.sizes[0]; i++) target[i] = -1;
 }
 
-static tutti_status read_steps(struct tutti_data *data, tutti_data_part number, int64_t position, int64_t length,
-    void *sample, void *target)
+static tutti_status read_steps(
+    struct tutti_data *data, tutti_data_part number, int64_t position, int64_t length, void *sample, void *target)
 {
     struct collection *collection = data->collection;
     const int64_t index = data->parts[number].samples[position];

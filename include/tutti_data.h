@@ -1,5 +1,5 @@
-/* Data as sources of samples: folders of images, masks, tables, texts, arrays, recordings, MNIST's and CIFAR's files.
- */
+/* Data as sources of samples: folders of images, masks, tables, texts, arrays, recordings with classes or transcripts,
+ * MNIST's and CIFAR's files. */
 #ifndef TUTTI_DATA_H
 #define TUTTI_DATA_H
 
@@ -87,7 +87,8 @@ typedef struct tutti_data_options {
 
 typedef struct tutti_data_info {
     size_t size; /* sizeof(tutti_data_info), or 0; set it before the call */
-    /* "images", "masks", "table", "text", "arrays", "recordings", "IDX", "CIFAR-10", "CIFAR-100", "digits", "line" */
+    /* "images", "masks", "table", "text", "arrays", "recordings", "speech", "IDX", "CIFAR-10", "CIFAR-100", "digits",
+     * "line" */
     const char *kind;
     /* Types and shapes of a sample and of its target: int32 class numbers, or floats. U8 samples are images, to be
      * normalised by mean and std with scale 1/255 (tutti_normalise()). Targets of mixed samples with classes are
@@ -120,7 +121,10 @@ typedef struct tutti_data_info {
     bool pairs, tokens_are_classes;
     const char *tokenizer; /* as JSON, for tutti_tokenizer_parse(); NULL: other data */
     /* Texts whose words have tags: targets are [TUTTI_SEQUENCE] of int32, the class of a word at its first token, -1 at
-     * all other tokens, at words without a tag and at padding. Losses and scores exclude numbers below 0. */
+     * all other tokens, at words without a tag and at padding. Losses and scores exclude numbers below 0.
+     * Speech: samples are [steps, numbers] of floats, for an input [TUTTI_SEQUENCE, numbers], in batches of several
+     * lengths up to `length`. The last number of a step is 1, and 0 in padding. Targets are lists of labels for
+     * tutti_ctc(), -1 after the last one: 0 is the blank, and i + 1 the token i of `tokenizer`. */
     bool tags;
 } tutti_data_info;
 

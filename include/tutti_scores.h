@@ -52,8 +52,8 @@ typedef struct tutti_scores_summary {
     /* For tags of spans, over all types, as conlleval and seqeval have them: a predicted span is right if its first and
      * last words and its type are those of a span of the targets. */
     double span_precision, span_recall, span_f1;
-    /* Of transcripts: characters, and words, that must be inserted, left out or exchanged to get the targets, over the
-     * number of those of the targets. `accuracy` is the share of samples without an error then, `labels` counts the
+    /* For transcripts: how many characters, and words, must be inserted, left out or exchanged to get the targets, over
+     * the number of those of the targets. `accuracy` is the share of samples without an error then, `labels` counts the
      * characters of the targets, and the loss of a mistake is its share of wrong characters. */
     double cer, wer;
 } tutti_scores_summary; /* members that do not apply are NaN */
@@ -69,13 +69,13 @@ typedef struct tutti_mistake {
     int64_t index;             /* of the sample in its source */
     int64_t target, predicted; /* with several labels: of the wrong one with the largest loss; for numbers: -1 */
     double probability, loss;  /* of the predicted class; of the sample: the mean over its labels */
-    double error;              /* for numbers: root of their mean squared error, times the units; for classes: NaN */
+    double error;              /* for numbers: root of their mean squared error, times the units; for transcripts: wrong
+                                * characters; for classes: NaN */
 } tutti_mistake;
 
 /* Decodes logits [steps, classes] of tutti_ctc(): the likeliest class of each step, without repeats and blanks, is
  * written to labels [steps]. Returns how many labels there are. */
-TUTTI_API int64_t tutti_ctc_labels(
-    const float *logits, int64_t steps, int64_t classes, int blank, int32_t *labels);
+TUTTI_API int64_t tutti_ctc_labels(const float *logits, int64_t steps, int64_t classes, int blank, int32_t *labels);
 
 /* Returns NULL on failure. */
 TUTTI_API tutti_scores *tutti_scores_new(const tutti_scores_options *options);

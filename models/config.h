@@ -14,7 +14,7 @@ enum model_family {
     FAMILY_DISTILBERT,
     FAMILY_FNO,    /* of images, not of texts */
     FAMILY_SPEECH, /* of recordings */
-    FAMILY_GPT, /* nanoGPT's */
+    FAMILY_GPT,    /* nanoGPT's */
     FAMILY_GPT2,
     FAMILY_LLAMA, /* and Mistral's, Qwen2's and Qwen3's */
 };

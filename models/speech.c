@@ -8,12 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct model_config speech_config = { .family = FAMILY_SPEECH,
-    .width = 192,
-    .hidden = 192,
-    .layers = 2,
-    .bidirectional = true,
-    .dropout.hidden = 0.1f };
+const struct model_config speech_config = {
+    .family = FAMILY_SPEECH, .width = 192, .hidden = 192, .layers = 2, .bidirectional = true, .dropout.hidden = 0.1f
+};
 
 /* Steps of padding give the blank alone, so that whoever reads the logits needs no lengths. */
 static tutti_tensor exclude_padding(tutti_network *network, tutti_tensor x, tutti_tensor mask, int classes)

@@ -331,8 +331,9 @@ static int infer(struct settings *s, struct session *session, struct data *data,
             "--output is a table of samples, but %s gives each word a tag: print them to a file by > FILE",
             s->saved.model);
     if (predictions->path && session_model(s->saved.model)->takes == MODEL_TAKES_SPEECH)
-        return wrong_use("infer", "--output is a table of classes or numbers, but %s gives transcripts: print them to "
-                                  "a file by > FILE, or with --json",
+        return wrong_use("infer",
+            "--output is a table of classes or numbers, but %s gives transcripts: print them to "
+            "a file by > FILE, or with --json",
             s->saved.model);
     if (s->saved.network.facts.tokens_are_classes)
         return wrong_use("infer",

@@ -23,8 +23,8 @@ struct work {
     int64_t outputs; /* numbers for a sample */
     size_t input_bytes, target_bytes;
     unsigned char *inputs, *targets;
-    int32_t *types; /* of pairs of texts, else NULL */
-    int64_t length; /* of texts or recordings in the present batch; 0: other data */
+    int32_t *types;             /* of pairs of texts, else NULL */
+    int64_t length;             /* of texts or recordings in the present batch; 0: other data */
     tutti_tokenizer *tokenizer; /* of transcripts, else NULL */
     float *results;
     double *values; /* of a sample: probabilities, or numbers */
@@ -268,7 +268,8 @@ tutti_status infer_samples(
     tutti_shape output = { 0 };
     size_t inputs, outputs;
     (void)tutti_shape_of(session->network, session->output, &output);
-    w.outputs = data->info.tags || data_is_speech(data) ? data->info.length * session->classes : (int64_t)elements_of(&output);
+    w.outputs =
+        data->info.tags || data_is_speech(data) ? data->info.length * session->classes : (int64_t)elements_of(&output);
     w.input_bytes = elements_of(&data->info.shape) * (session->pixels ? 1 : sizeof(float));
     w.target_bytes = elements_of(&data->info.target_shape) * sizeof(float);
     if (!size_multiply(batch, w.input_bytes, &inputs) || !size_multiply(batch, (size_t)w.outputs, &outputs))

@@ -303,7 +303,10 @@ void inspect_append_title(struct text *text, const json_t *facts)
         text_append(text, "%lld pictures with masks", (long long)samples);
     else if (is_kind(facts, "recordings"))
         append_count(text, samples, "recording");
-    else
+    else if (is_kind(facts, "speech")) {
+        append_count(text, samples, "recording");
+        text_append(text, " with transcripts");
+    } else
         text_append(text, "%lld samples (%s)", (long long)samples, text_at(facts, "kind"));
     if (!json_object_get(facts, "classes") && (is_kind(facts, "images") || is_kind(facts, "recordings")))
         text_append(text, " without classes");
@@ -355,6 +358,9 @@ static void line_inputs(const json_t *facts, bool all, struct text *text)
     }
     append_shape(text, shape);
     if (resized) text_append(text, ", or --input CxHxW: pictures are resized");
+    if (is_kind(facts, "speech"))
+        text_append(text, ": at most so many steps of %lld numbers, spectrograms at %lld Hz",
+            (long long)json_integer_value(json_array_get(shape, 1)), (long long)integer_at(facts, "rate"));
     if (!is_kind(facts, "recordings")) return;
     text_append(text, ": spectrograms of pieces of %.3g s at %lld Hz",
         json_number_value(json_object_get(facts, "piece_seconds")), (long long)integer_at(facts, "rate"));
@@ -426,6 +432,15 @@ static void append_tokens(const json_t *texts, struct text *text)
         text_append(text, "%s%lld", quantiles[i].words, (long long)integer_at(lengths, quantiles[i].key));
     text_append(text, " tokens; samples have up to %lld, and %lld are cut", (long long)integer_at(texts, "length"),
         (long long)integer_at(texts, "cut"));
+}
+
+static void line_transcripts(const json_t *facts, bool all, struct text *text)
+{
+    const json_t *transcripts = json_object_get(facts, "transcripts");
+    (void)all;
+    if (!transcripts) return;
+    text_append(text, "%lld tokens of %lld different ones; the first: %s", (long long)integer_at(transcripts, "tokens"),
+        (long long)integer_at(transcripts, "vocabulary"), text_printable(text_at(transcripts, "first")).text);
 }
 
 static void line_lengths(const json_t *facts, bool all, struct text *text)
@@ -506,8 +521,8 @@ const char *inspect_line(int number, const json_t *facts, bool all, struct text 
         void (*append)(const json_t *facts, bool all, struct text *text);
     } lines[] = { { "target", line_target }, { "classes", line_classes }, { "parts", line_parts },
         { "inputs", line_inputs }, { "files", line_files }, { "sizes", line_sizes }, { "tokens", line_tokens },
-        { "lengths", line_lengths }, { "values", line_values }, { "opened", line_opened }, { "ignored", line_ignored },
-        { "balance", line_few }, { "problem", line_problem } };
+        { "lengths", line_lengths }, { "labels", line_transcripts }, { "values", line_values },
+        { "opened", line_opened }, { "ignored", line_ignored }, { "balance", line_few }, { "problem", line_problem } };
     if (number >= (int)(sizeof(lines) / sizeof(*lines))) return NULL;
     lines[number].append(facts, all, text);
     return lines[number].name;

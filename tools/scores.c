@@ -24,8 +24,7 @@ enum {
 static int open_transcripts(
     struct judge *judge, const struct session *session, const struct data *data, const struct samples *samples)
 {
-    if (judge->file)
-        return wrong_use(session->command, "--scores: transcripts have no classes: leave it out");
+    if (judge->file) return wrong_use(session->command, "--scores: transcripts have no classes: leave it out");
     judge->tokenizer = tutti_tokenizer_parse(data->info.tokenizer);
     const tutti_scores_options options = { .classes = session->classes,
         .labels = session->facts.length,
@@ -233,7 +232,8 @@ static void summary_json(struct json_line *line, const struct judge *judge)
 {
     const tutti_scores_summary s = summary_of(judge);
     if (judge->tokenizer) {
-        json_line_print(line, "characters %lld cer %g wer %g accuracy %g", (long long)s.labels, s.cer, s.wer, s.accuracy);
+        json_line_print(
+            line, "characters %lld cer %g wer %g accuracy %g", (long long)s.labels, s.cer, s.wer, s.accuracy);
         return;
     }
     json_line_print(line, "labels %lld loss %g", (long long)s.labels, s.loss);

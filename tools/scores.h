@@ -10,13 +10,13 @@
 
 struct judge {
     tutti_scores *scores;
-    int64_t classes;          /* 0: numbers */
-    const char *const *names; /* of classes; NULL: they have numbers only */
-    const char *file;         /* --scores: a table of all, or NULL */
-    bool tags;                /* classes are tags of words: losses are means over the words */
+    int64_t classes;            /* 0: numbers */
+    const char *const *names;   /* of classes; NULL: they have numbers only */
+    const char *file;           /* --scores: a table of all, or NULL */
+    bool tags;                  /* classes are tags of words: losses are means over the words */
     tutti_tokenizer *tokenizer; /* of transcripts, else NULL */
-    bool tokens;              /* of a language model: there are no scores, `scores` is NULL */
-    const tutti_data *data;   /* that the predictions are of, and their part */
+    bool tokens;                /* of a language model: there are no scores, `scores` is NULL */
+    const tutti_data *data;     /* that the predictions are of, and their part */
     tutti_data_part part;
 };
 

@@ -341,8 +341,8 @@ static int complete_facts(struct session *session, const struct model *model, tu
 {
     struct model_facts *facts = &session->facts;
     if (!model->config && session->config.file)
-        return wrong_use(
-            session->command, "--config is of networks for texts, of speech and fno2d, but %s is none of them", model->name);
+        return wrong_use(session->command,
+            "--config is of networks for texts, of speech and fno2d, but %s is none of them", model->name);
     const int result = model->config ? read_config(session, model) : EXIT_DONE;
     if (model->takes == MODEL_TAKES_SPEECH) {
         enum { LABELS = 16 }; /* where there are no data */

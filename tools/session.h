@@ -35,7 +35,7 @@ struct session_options {
     }
 #define SESSION_OPTIONS(s)                                                                                             \
     { "config", OPTION((s).config), "FILE",                                                                            \
-        "config.json of a network for texts, of speech or fno2d (default that of the weights, or the model's own)",            \
+        "config.json of a network for texts, of speech or fno2d (default that of the weights, or the model's own)",    \
         .file = OPTION_READS },                                                                                        \
         ONNX_OPTIONS((s).onnx), OPTION_HEADING("Devices"), DEVICE_OPTION((s).runtime),                                 \
         { "shares", OPTION((s).shares), "LIST",                                                                        \

@@ -500,7 +500,8 @@ static int open_report(struct training *training, const struct settings *s)
             .train_samples = training->train->samples,
             .test_samples = training->test->samples,
             .scores = training->judge.scores,
-            .classes = data->numbers || training->judge.tokens || data->info.tags || data_is_speech(data) ? 0 : data->classes,
+            .classes =
+                data->numbers || training->judge.tokens || data->info.tags || data_is_speech(data) ? 0 : data->classes,
             .class_names = data->info.class_names,
             .train = training->train,
             .test = training->test,

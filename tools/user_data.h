@@ -38,25 +38,25 @@ struct user_data_options {
             1024                                                                                                      \
     }
 /* Options of `tutti train`, after the others. */
-#define OWN_TRAINING_OPTIONS(o)                                                                              \
-    { "augment", OPTION((o).data.augment), "LIST",                                                           \
-        "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },           \
-        { "normalise", OPTION((o).data.normalise), "HOW",                                                    \
-            "mean and standard deviation of samples (default by their kind, see docs/data.md)",              \
-            .choices = own_normalisations },                                                                 \
-        { "drop", OPTION((o).data.drop), "COL,...", "of a table: columns that are not inputs" },             \
-        { "only", OPTION((o).data.only), "COL,...", "of a table: the columns that are inputs" },             \
-        { "id", OPTION((o).data.row_names), "COL", "of a table: a column that names rows, not an input" },   \
-        { "text", OPTION((o).data.text), "COL[,COL]",                                                        \
-            "of a table: the column of texts to read, or two for pairs (docs/text.md)" },                    \
-        { "tokenizer", OPTION((o).data.tokenizer), "FILE",                                                   \
-            "of texts: a tokenizer's file or folder, bytes, or words, wordpiece, bpe or characters, which "  \
-            "are learned from the texts (default words, of language models bytes)",                          \
-            .file = OPTION_READS },                                                                          \
-        { "length", OPTION((o).data.length), "N",                                                            \
-            "of texts: the most tokens of a sample (default 512, or fewer if all have fewer)", 1, 1048576 }, \
-    {                                                                                                        \
-        "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                     \
+#define OWN_TRAINING_OPTIONS(o)                                                                                \
+    { "augment", OPTION((o).data.augment), "LIST",                                                             \
+        "change training samples at random, such as crop,flip,color=0.4 (docs/augmentation.md)" },             \
+        { "normalise", OPTION((o).data.normalise), "HOW",                                                      \
+            "mean and standard deviation of samples (default by their kind, see docs/data.md)",                \
+            .choices = own_normalisations },                                                                   \
+        { "drop", OPTION((o).data.drop), "COL,...", "of a table: columns that are not inputs" },               \
+        { "only", OPTION((o).data.only), "COL,...", "of a table: the columns that are inputs" },               \
+        { "id", OPTION((o).data.row_names), "COL", "of a table: a column that names rows, not an input" },     \
+        { "text", OPTION((o).data.text), "COL[,COL]",                                                          \
+            "of a table: the column of texts to read, or two for pairs (docs/text.md), or of transcripts" },   \
+        { "tokenizer", OPTION((o).data.tokenizer), "FILE",                                                     \
+            "of texts: a tokenizer's file or folder, bytes, or words, wordpiece, bpe or characters, which "    \
+            "are learned from the texts (default words, of language models bytes, of transcripts characters)", \
+            .file = OPTION_READS },                                                                            \
+        { "length", OPTION((o).data.length), "N",                                                              \
+            "of texts: the most tokens of a sample (default 512, or fewer if all have fewer)", 1, 1048576 },   \
+    {                                                                                                          \
+        "oversample", OPTION((o).data.oversample), NULL, "draw each class equally often"                       \
     }
 
 extern const char *const own_normalisations[], *const own_missing[], *const own_layouts[];

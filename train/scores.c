@@ -23,8 +23,8 @@ static tutti_status check(const tutti_scores_options *options)
     if (options->worst < 0 || options->worst > MAX_WORST)
         return fail(TUTTI_INVALID, "worst is %d: it must be from 0 to %d", options->worst, MAX_WORST);
     if (options->transcript < 0 || options->transcript > INT32_MAX)
-        return fail(TUTTI_INVALID, "transcript is %" PRId64 ": it is the number of labels of a target",
-            options->transcript);
+        return fail(
+            TUTTI_INVALID, "transcript is %" PRId64 ": it is the number of labels of a target", options->transcript);
     if (options->transcript && (options->blank < 0 || options->blank >= options->classes))
         return fail(TUTTI_INVALID, "blank is %d: it must be one of the classes", options->blank);
     for (int64_t i = 0; options->units && !options->classes && i < (options->labels ? options->labels : 1); i++)
@@ -230,9 +230,16 @@ static tutti_status take_transcripts(tutti_scores *scores, const float *outputs,
 {
     const int64_t before = scores->counts[SCORES_SEEN];
     tutti_status status = check_labels(scores, scores->transcript, targets, samples);
-    for (int64_t i = 0; i < samples && status == TUTTI_OK; i++)
-        status = scores_add_transcript(scores, outputs + i * scores->classes * steps, steps,
-            targets + i * scores->transcript, indices ? indices[i] : before + i);
+    for (int64_t i = 0; i < samples && status == TUTTI_OK; i++) {
+        tutti_mistake mistake = { .size = sizeof(mistake),
+            .index = indices ? indices[i] : before + i,
+            .target = -1,
+            .predicted = -1,
+            .probability = NAN };
+        status = scores_add_transcript(
+            scores, outputs + i * scores->classes * steps, steps, targets + i * scores->transcript, &mistake);
+        if (status == TUTTI_OK && mistake.error > 0) scores_keep(scores, &mistake);
+    }
     if (status == TUTTI_OK) scores->counts[SCORES_SEEN] += samples;
     return status;
 }

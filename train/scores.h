@@ -59,9 +59,9 @@ struct score_layout {
 /* Does what tutti_scores_add() does, for outputs with this layout. */
 tutti_status scores_take(tutti_scores *scores, const float *outputs, struct score_layout layout, const void *targets,
     const int64_t *indices, int64_t samples);
-/* transcripts.c: adds one sample of `steps` steps. */
+/* transcripts.c: counts one sample of `steps` steps. mistake->error: how many of its characters are wrong. */
 tutti_status scores_add_transcript(
-    tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *target, int64_t index);
+    tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *target, tutti_mistake *mistake);
 /* Keeps a mistake if it is one of the worst. */
 void scores_keep(tutti_scores *scores, const tutti_mistake *mistake);
 /* Joins the moments of other targets (Chan, Golub and LeVeque 1983). */

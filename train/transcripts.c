@@ -140,7 +140,7 @@ static tutti_status compare(const tutti_scores *scores, const int32_t *target, i
 }
 
 tutti_status scores_add_transcript(
-    tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *target, int64_t index)
+    tutti_scores *scores, const float *outputs, int64_t steps, const int32_t *target, tutti_mistake *mistake)
 {
     struct edits edits = { 0 };
     int64_t targets = 0;
@@ -157,13 +157,7 @@ tutti_status scores_add_transcript(
     scores->counts[SCORES_EDITS] += edits.wrong;
     scores->counts[SCORES_WORDS] += edits.words;
     scores->counts[SCORES_WORD_EDITS] += edits.wrong_words;
-    const tutti_mistake mistake = { .size = sizeof(mistake),
-        .index = index,
-        .target = -1,
-        .predicted = -1,
-        .probability = NAN,
-        .loss = (double)edits.wrong / (double)(edits.characters > 0 ? edits.characters : 1),
-        .error = (double)edits.wrong };
-    if (edits.wrong > 0) scores_keep(scores, &mistake);
+    mistake->loss = (double)edits.wrong / (double)(edits.characters > 0 ? edits.characters : 1);
+    mistake->error = (double)edits.wrong;
     return TUTTI_OK;
 }

@@ -3,6 +3,7 @@
 #include "data/speech/speech.h"
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "base/status.h"
 #include "data/inspect.h"
 
@@ -140,28 +141,35 @@ done:
 
 /* ------------------------------------------------------------------------------------------------- inspect ---- */
 
+static json_t *list_seconds(const struct speech *speech)
+{
+    const size_t count = (size_t)speech->collection.samples;
+    double sum = 0, *seconds = memory_new(count + 1, sizeof *seconds);
+    if (!seconds) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        seconds[i] = (double)speech->utterances[i].samples / speech->rate;
+        sum += seconds[i];
+    }
+    qsort(seconds, count, sizeof *seconds, number_compare);
+    json_t *spread = json_pack("{s:f, s:f, s:f, s:f}", "least", seconds[0], "median", seconds[count / 2], "largest",
+        seconds[count > 0 ? count - 1 : 0], "sum", sum);
+    free(seconds);
+    return spread;
+}
+
 int speech_inspect(const struct collection *collection, int64_t most, json_t *object)
 {
     const struct speech *speech = (const struct speech *)collection;
     const struct speech_counts *counts = &speech->counts;
-    double least = 0, largest = 0, sum = 0;
     int64_t labels = 0;
     (void)most;
-    for (int64_t i = 0; i < collection->samples; i++) {
-        const double seconds = (double)speech->utterances[i].samples / speech->rate;
-        if (i == 0 || seconds < least) least = seconds;
-        if (seconds > largest) largest = seconds;
-        sum += seconds;
-        labels += speech->utterances[i].count;
-    }
+    for (int64_t i = 0; i < collection->samples; i++) labels += speech->utterances[i].count;
     json_t *transcripts = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "vocabulary",
         (json_int_t)tutti_tokenizer_size(speech->tokenizer), "tokens", (json_int_t)labels, "empty",
         (json_int_t)counts->empty, "longer_than_frames", (json_int_t)counts->long_labels, "long_recordings",
         (json_int_t)counts->long_files, "unreadable", (json_int_t)counts->unreadable);
-    json_t *spread = json_pack("{s:f, s:f, s:f, s:f}", "least", least, "median", sum / (double)collection->samples,
-        "largest", largest, "sum", sum);
     int failed = json_object_set_new(object, "rate", json_integer(speech->rate));
-    failed |= json_object_set_new(object, "transcripts", transcripts);
     if (collection->samples > 0) failed |= json_object_set_new(transcripts, "first", inspect_text(text_of(speech, 0)));
-    return failed | json_object_set_new(object, "seconds", spread);
+    failed |= json_object_set_new(object, "transcripts", transcripts);
+    return failed | json_object_set_new(object, "seconds", list_seconds(speech));
 }

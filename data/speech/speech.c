@@ -40,44 +40,6 @@ static void name_file(const struct collection *collection, int64_t index, char *
     snprintf(text, size, "%s", path_of((const struct speech *)collection, index));
 }
 
-/* Adds a text whose runs of blanks are one, without those at its ends. */
-static tutti_status add_text(struct speech *speech, const char *text, size_t *at)
-{
-    char *copy = memory_copy_text(text), *to = copy;
-    if (!copy) return TUTTI_NO_MEMORY;
-    for (const char *from = text; *from; from++) {
-        const bool blank = strchr(" \t\r\n\v\f", *from) != NULL;
-        if (!blank)
-            *to++ = *from;
-        else if (to > copy && to[-1] != ' ')
-            *to++ = ' ';
-    }
-    if (to > copy && to[-1] == ' ') to--;
-    *to = '\0';
-    const tutti_status status = names_add(&speech->names, copy, NULL, at);
-    free(copy);
-    return status;
-}
-
-tutti_status speech_add(struct speech *speech, const char *path, const char *text, int part, int64_t row)
-{
-    struct collection *collection = &speech->collection;
-    const size_t count = (size_t)collection->samples + 1;
-    tutti_status status;
-    if (text && !text_is_utf8(text))
-        return fail(TUTTI_FORMAT, "%s: its transcript is not UTF-8: convert it", path);
-    TRY(memory_grow((void **)&speech->utterances, &speech->room, count, sizeof *speech->utterances));
-    TRY(memory_grow((void **)&collection->parts, &speech->part_room, count, sizeof *collection->parts));
-    struct utterance *utterance = &speech->utterances[count - 1];
-    *utterance = (struct utterance) { .row = row };
-    TRY(names_add(&speech->names, path, NULL, &utterance->name));
-    TRY(add_text(speech, text ? text : "", &utterance->text));
-    collection->parts[count - 1] = (signed char)part;
-    collection->samples++;
-done:
-    return status;
-}
-
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
 static tutti_status open_file(const struct speech *speech, int64_t index, struct sound *sound)
@@ -277,7 +239,8 @@ static void drop_impossible(struct speech *speech)
     int64_t kept = 0;
     for (int64_t i = 0; i < collection->samples; i++) {
         const struct utterance *utterance = &speech->utterances[i];
-        const bool labelled = speech->unlabelled || utterance->count > 0, good = labelled && is_possible(speech, utterance);
+        const bool labelled = speech->unlabelled || utterance->count > 0,
+                   good = labelled && is_possible(speech, utterance);
         speech->counts.empty += !labelled;
         speech->counts.long_labels += labelled && !good;
         keep(speech, i, good, &kept);
@@ -293,7 +256,8 @@ static void note(const struct speech *speech, char *line)
 
 static void note_count(const struct speech *speech, int64_t count, const char *what)
 {
-    if (count > 0) note(speech, memory_format("left out: %lld recording%s %s", (long long)count, count == 1 ? "" : "s", what));
+    if (count > 0)
+        note(speech, memory_format("left out: %lld recording%s %s", (long long)count, count == 1 ? "" : "s", what));
 }
 
 static tutti_status report(struct speech *speech, const char *path)
@@ -301,18 +265,20 @@ static tutti_status report(struct speech *speech, const char *path)
     const struct speech_counts *counts = &speech->counts;
     const long long bad = (long long)counts->unreadable, unknown = (long long)counts->unknown;
     if (bad > 0 && !speech->options->skip_damaged)
-        return fail(TUTTI_FORMAT, "%s; --skip-damaged leaves such recordings out",
-            speech->problem ? speech->problem : path);
+        return fail(
+            TUTTI_FORMAT, "%s; --skip-damaged leaves such recordings out", speech->problem ? speech->problem : path);
     if (bad > 0)
         note(speech, memory_format("left out: %lld recordings that cannot be read, such as: %s", bad, speech->problem));
     note_count(speech, counts->empty, "without a transcript");
     note_count(speech, counts->long_labels, "whose transcript is longer than its steps: CTC has no path for it");
     if (counts->long_files > 0)
-        note(speech, memory_format("left out: %lld recordings of more than %d s", (long long)counts->long_files,
-                         SPEECH_MOST_SECONDS));
+        note(speech,
+            memory_format(
+                "left out: %lld recordings of more than %d s", (long long)counts->long_files, SPEECH_MOST_SECONDS));
     if (unknown > 0)
-        note(speech, memory_format("%lld transcript%s characters that the tokenizer does not know: they are left out", unknown,
-                         unknown == 1 ? " has" : "s have"));
+        note(speech,
+            memory_format("%lld transcript%s characters that the tokenizer does not know: they are left out", unknown,
+                unknown == 1 ? " has" : "s have"));
     if (speech->collection.samples > 0) return TUTTI_OK;
     return fail(TUTTI_FORMAT, "%s: no recording with a transcript is left", path);
 }

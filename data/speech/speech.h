@@ -1,5 +1,4 @@
-/* Inside of speech: recordings with transcripts. speech.c opens and reads them, transcripts.c finds them in folders,
- * transcript_table.c in tables, and labels.c makes labels of the transcripts. */
+/* Inside of speech: recordings with transcripts. speech.c opens and reads them. */
 #ifndef DATA_SPEECH_SPEECH_H
 #define DATA_SPEECH_SPEECH_H
 
@@ -49,7 +48,7 @@ struct speech {
     char *problem; /* why the first unreadable one is so */
 };
 
-/* Adds a recording; text NULL: it has no transcript. */
+/* utterances.c: adds a recording; text NULL: it has no transcript. */
 tutti_status speech_add(struct speech *speech, const char *path, const char *text, int part, int64_t row);
 
 /* transcript_table.c: reads DIR/metadata.csv, DIR/train.tsv and so on, or the table of this name. There are none if

@@ -71,8 +71,8 @@ static bool resolve(struct reading *r, const char *name, char path[PATH_BYTES])
         const size_t f = (r->found_folder + i / all_sounds) % all_folders;
         const size_t s = (r->found_sound + i % all_sounds) % all_sounds;
         if (*name == '/' && *folders[f]) continue;
-        const int size = snprintf(
-            path, PATH_BYTES, "%s%s%s%s", *name == '/' ? "" : r->folder, folders[f], name, sounds[s]);
+        const int size =
+            snprintf(path, PATH_BYTES, "%s%s%s%s", *name == '/' ? "" : r->folder, folders[f], name, sounds[s]);
         if (size < 0 || size >= PATH_BYTES || !sound_has_name(path) || access(path, F_OK) != 0) continue;
         r->found_folder = f;
         r->found_sound = s;
@@ -261,7 +261,8 @@ static tutti_status read_metadata(struct speech *speech, const char *path)
 tutti_status speech_read_tables(struct speech *speech, const char *path, bool folder)
 {
     struct part_files found = { .count = 0 };
-    if (!folder) return lines_has_json_name(path) || csv_has_name(path) ? read_table(speech, path, PART_OPEN) : TUTTI_OK;
+    if (!folder)
+        return lines_has_json_name(path) || csv_has_name(path) ? read_table(speech, path, PART_OPEN) : TUTTI_OK;
     tutti_status status = read_metadata(speech, path);
     if (status != TUTTI_OK || speech->collection.samples > 0) return status;
     if (part_files_find(path, ends, &found) == TUTTI_OK)

@@ -58,8 +58,8 @@ static tutti_status add_pair(struct speech *speech, const char *recording, const
 }
 
 /* Reads lines "ID TEXT" of LibriSpeech: ID.flac lies next to the file. */
-static tutti_status add_libri(struct speech *speech, const struct listing *listing, const char *folder,
-    const char *name, int part)
+static tutti_status add_libri(
+    struct speech *speech, const struct listing *listing, const char *folder, const char *name, int part)
 {
     static const char *const sounds[] = { "flac", "wav", "mp3", "ogg", "opus" };
     struct lines *lines = NULL;

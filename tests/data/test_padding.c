@@ -33,8 +33,7 @@ static double train_step(int64_t length, float *parameters)
     ck_assert_msg(runtime, "%s", tutti_message(NULL));
     tutti_network *network = tutti_network_new(runtime);
     const tutti_tensor input = tutti_input(network, "input", TUTTI_SHAPE(TUTTI_SEQUENCE, NUMBERS));
-    const tutti_tensor output =
-        model_speech_for(network, input, CLASSES, &(struct model_facts) { .config = &small });
+    const tutti_tensor output = model_speech_for(network, input, CLASSES, &(struct model_facts) { .config = &small });
     const tutti_tensor steps = speech_lengths(network, input);
     const tutti_tensor labels = tutti_input_typed(network, "targets", TUTTI_DTYPE_I32, &listed, 1);
     const tutti_tensor loss = tutti_ctc(network, output, labels, &(tutti_ctc_options) { .lengths = &steps });

@@ -577,8 +577,8 @@ static bool write_all(const char *folder)
     return file && fclose(file) == 0 && good;
 }
 
-/* The kernels of tabular are those of other networks, and loops; so are those of networks for text and speech, but for what
- * build_others() has. */
+/* The kernels of tabular are those of other networks, and loops; so are those of networks for text and speech, but for
+ * what build_others() has. */
 static bool is_left_out(const struct model *model)
 {
     static const char *const names[] = { "tabular", "efficientnet_b0", "convnext_tiny", "vit_b_16", "unet", "fno2d" };

@@ -352,7 +352,8 @@ START_TEST(transcripts)
     enum { STEPS = 8, KINDS = 4, LISTED = 6, TEXTS = 3 };
     static const int heard[TEXTS][STEPS] = { { 2, 2, 0, 2, 1, 1, 3, 0 }, { 0, 0, 3, 3, 0, 0, 0, 0 },
         { 2, 1, 2, 1, 3, 1, 3, 3 } };
-    static const int32_t meant[TEXTS][LISTED] = { { 2, 2, 1, 3, -1, -1 }, { 2, 1, 3, -1, 7, 7 }, { 3, 1, 3, -1, -1, -1 } };
+    static const int32_t meant[TEXTS][LISTED] = { { 2, 2, 1, 3, -1, -1 }, { 2, 1, 3, -1, 7, 7 },
+        { 3, 1, 3, -1, -1, -1 } };
     float outputs[TEXTS * STEPS * KINDS];
     int32_t list[STEPS];
     tutti_scores_summary all = { .size = sizeof(all) };
