@@ -91,9 +91,9 @@ static tutti_status set_columns(struct reading *r, char **fields, int count)
         : asked          ? find_exact(asked, fields, count)
                          : find_column(text_names, fields, count);
     if (!r->header) r->audio = 0;
-    if (r->header && asked && r->text < 0)
+    if (r->header && r->text < 0 && asked && find_column(text_names, fields, count) >= 0)
         return fail(TUTTI_INVALID, "%s: it has no column '%s' for --text", r->path, text_printable(asked).text);
-    r->other = r->text < 0 || r->text == r->audio;
+    r->other = r->text < 0 || r->text == r->audio || (asked && !r->header);
     return TUTTI_OK;
 }
 
@@ -104,7 +104,7 @@ static tutti_status use_row(struct reading *r, const char *name, const char *tex
     r->first = false;
     r->row++;
     if (found) return speech_add(r->speech, path, text, r->part, r->row);
-    if (first && !r->speech->column) r->other = true;
+    if (first && !r->speech->described) r->other = true;
     if (r->other) return TUTTI_OK;
     r->speech->counts.unreadable++;
     if (!r->speech->problem)
@@ -154,7 +154,12 @@ static tutti_status read_plain(struct reading *r, char separator)
     tutti_status status = lines_open(r->path, &lines);
     if (status != TUTTI_OK) return status;
     while (!r->other && (status = lines_next(lines, &line, &bytes)) == TUTTI_OK && line) {
-        if (!named && bytes > 3 && !strncmp(line, "\xef\xbb\xbf", 3)) line += 3;
+        if (!named && bytes > 3 && !strncmp(line, "\xef\xbb\xbf", 3)) line += 3, bytes -= 3;
+        if (strlen(line) != bytes) {
+            if (r->first) r->other = true;
+            if (!r->first) status = fail(TUTTI_FORMAT, "%s: a byte of row %lld is 0", r->path, (long long)r->row + 1);
+            break;
+        }
         char *copy = memory_copy_text(line);
         if (!copy) status = TUTTI_NO_MEMORY;
         if (copy) copy[strcspn(copy, "\r")] = '\0';

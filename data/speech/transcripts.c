@@ -69,6 +69,10 @@ static tutti_status add_libri(
     char *path = memory_format("%s/%s", folder, name);
     tutti_status status = path ? lines_open(path, &lines) : TUTTI_NO_MEMORY;
     while (status == TUTTI_OK && (status = lines_next(lines, &line, &bytes)) == TUTTI_OK && line) {
+        if (strlen(line) != bytes) {
+            status = fail(TUTTI_FORMAT, "%s: a byte of a transcript is 0", path);
+            break;
+        }
         const size_t id = strcspn(line, " \t");
         bool found = false;
         for (size_t i = 0; i < sizeof sounds / sizeof *sounds && !found && id > 0 && id < 400; i++) {

@@ -10,6 +10,7 @@
 /* Adds a text whose runs of blanks are one, without those at its ends. */
 static tutti_status add_text(struct speech *speech, const char *text, size_t *at)
 {
+    if (!strncmp(text, "\xef\xbb\xbf", 3)) text += 3; /* a byte order mark */
     char *copy = memory_copy_text(text), *to = copy;
     if (!copy) return TUTTI_NO_MEMORY;
     for (const char *from = text; *from; from++) {

@@ -9,7 +9,7 @@ START_TEST(reads_steps)
     static float shorter[MOST_STEPS * 161], longer[MOST_STEPS * 161];
     int32_t target[8];
     put_tone("a.wav", 8000, 440, 0.5);
-    put_text("a.txt", " Ab\n b ");
+    put_text("a.txt", "\xef\xbb\xbf Ab\r\n b ");
     put_tone("b.wav", 8000, 880, 0.9);
     put_text("b.lab", "b");
     put_tone("c.wav", 8000, 880, 0.9); /* no transcript */
@@ -38,12 +38,41 @@ START_TEST(reads_steps)
 }
 END_TEST
 
+/* Tables of other kinds are none of speech, and are not read beyond their first row; damaged ones are refused. */
+START_TEST(tells_tables_apart)
+{
+    const tutti_data_options plain = { .note = hear }, named = { .note = hear, .text = "text" };
+    static const char *const others[] = { "id,text\nx,a b\n", "text\tlabel\na b\tc\n", "a|b|c\n", "\"a",
+        "1 2 3\n4 5 6\n", "" };
+    struct collection *made;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        put_text("other/train.csv", others[i]);
+        ck_assert_int_eq(speech_open(in_kinds("other/"), &plain, &made), TUTTI_OK);
+        ck_assert_ptr_null(made);
+        ck_assert_int_eq(speech_open(in_kinds("other/train.csv"), &named, &made), TUTTI_OK);
+        ck_assert_ptr_null(made);
+    }
+    put_tone("t/a.wav", 8000, 440, 0.5);
+    put_text("t/metadata.csv", "path|text\na|b\na|c\n");
+    made = opened(speech_open, "t/metadata.csv", &plain);
+    ck_assert_int_eq(made->samples, 2);
+    made->free(made);
+    put("t/metadata.csv", "path|text\na|b\na|c\0d\n", 20);
+    expect_refused(speech_open, "t/metadata.csv", &plain, "metadata.csv", "a byte of row 2 is 0");
+    put_text("t/metadata.csv", "path|text\na|b\nmissing|c\n");
+    expect_refused(speech_open, "t/metadata.csv", &plain, "metadata.csv", "row 2 names the recording 'missing'");
+    put_text("t/metadata.csv", "path|text\na|\na|\n");
+    expect_refused(speech_open, "t/metadata.csv", &plain, "metadata.csv", "no recording with a transcript is left");
+}
+END_TEST
+
 Suite *speech_suite(void)
 {
     Suite *suite = suite_create("speech");
     TCase *test = tcase_create("speech");
     tcase_add_checked_fixture(test, kinds_begin, kinds_end);
     tcase_add_test(test, reads_steps);
+    tcase_add_test(test, tells_tables_apart);
     suite_add_tcase(suite, test);
     return suite;
 }
