@@ -128,6 +128,7 @@ tutti_status speech_restore(struct speech *speech, const char *description)
     const char *column = json_string_value(json_object_get(text, "column"));
     tutti_status status = TUTTI_OK;
     speech->described = kind && !strcmp(kind, "speech");
+    speech->foreign = kind && !speech->described;
     if (speech->described && !tokenizer)
         FAIL(TUTTI_FORMAT, "the description of the speech that the network was trained on is damaged");
     if (speech->described && !(speech->tokenizer_json = memory_copy_text(tokenizer)))

@@ -374,6 +374,7 @@ static tutti_status open_by(const char *path, const tutti_data_options *options,
     struct speech *speech = memory_new(1, sizeof *speech);
     if (!speech) return TUTTI_NO_MEMORY;
     TRY(begin(speech, options));
+    if (speech->foreign) goto done;
     speech->unlabelled = options->files != NULL;
     if (options->files)
         TRY(speech_read_given(speech));

@@ -38,6 +38,7 @@ struct speech {
     int32_t *labels;
     size_t label_count, label_room;
     bool described, unlabelled; /* as in the training of a network; files to transcribe */
+    bool foreign;               /* the network was trained on other data: transcripts are ignored */
     tutti_tokenizer *tokenizer;
     char *tokenizer_json, *column; /* column: that of the transcripts, as it was asked for, or NULL */
     int rate;

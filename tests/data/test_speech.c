@@ -57,6 +57,9 @@ START_TEST(tells_tables_apart)
     made = opened(speech_open, "t/metadata.csv", &plain);
     ck_assert_int_eq(made->samples, 2);
     made->free(made);
+    const tutti_data_options foreign = { .note = hear, .description = "{\"kind\":\"recordings\"}" };
+    ck_assert_int_eq(speech_open(in_kinds("t/metadata.csv"), &foreign, &made), TUTTI_OK);
+    ck_assert_ptr_null(made); /* of a network that was trained before transcripts were read */
     put("t/metadata.csv", "path|text\na|b\na|c\0d\n", 20);
     expect_refused(speech_open, "t/metadata.csv", &plain, "metadata.csv", "a byte of row 2 is 0");
     put_text("t/metadata.csv", "path|text\na|b\nmissing|c\n");
