@@ -170,8 +170,7 @@ def reason(failure):
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()] or [type(failure).__name__]
     if "Constraints violated" in lines[0] or "specialized" in lines[0]:
         return " for any number of samples, which it is to count by x.shape[0], not len(x): " + " ".join(lines[:2])
-    inner = traceback.extract_tb(failure.__traceback__)
-    at = max((position for position, one in enumerate(inner) if one.filename == __file__ or one.filename.startswith(FOLDERS[1])), default=0)
-    found = [one for one in inner[at + 1:] if not one.filename.startswith(FOLDERS) and not one.filename.startswith("<")]
+    inner = traceback.extract_tb(failure.__traceback__)     # from where it was caught, within this package
+    found = [one for one in inner if not one.filename.startswith((*FOLDERS, "<")) and one.filename != contextlib.__file__]
     line = f":\n  {found[-1].filename}:{found[-1].lineno}, in {found[-1].name}: {found[-1].line}\n    " if found else ": "
     return line + lines[0]
