@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,14 @@ import numpy
 import torch
 
 from .. import _trainer, errors
-from . import compiling, watched
-from .graph import Step, Walk, exported, storage_of
+from . import ahead, compiling, watched
+from .graph import KERAS, Step, Walk, exported, storage_of
 from .host import feeds as feeds_of
 from .inference import Predictor, State
 from .optimizers import Updates
+from .rebuilt import Rebuilt
 from .reach import reached
+from .settings import Watch
 from .values import Refused, as_real, like
 
 if TYPE_CHECKING:
@@ -77,27 +80,53 @@ class Trainer:
         if optimizer is None:
             raise TypeError("an optimizer is needed, as torch.optim.SGD(module.parameters(), 0.1)")
         if options.get("ema_decay"):
-            raise TypeError("ema_decay: torch.optim.swa_utils averages parameters after sync()")
+            raise TypeError("ema_decay: torch.optim.swa_utils.AveragedModel averages parameters")
         if isinstance(optimizer, torch.optim.LBFGS):
             raise TypeError("LBFGS calls the module many times in a step, by a closure: take another optimizer")
         self.module, self.optimizer, self.runtime, self.batch_size, self.options = module, optimizer, runtime, batch_size, options
         self.whole = Step(module, loss)
+        self.seen, self.seen_to_predict = Watch(self.whole.changes.modules, loss), Watch([module])
+        self.rebuilt = Rebuilt()
         self.key: Any = None
+        self.last: Any = None
         self.trainer: Any = None
         self.walk: Any = None
         self.updates: Any = None
         self.predictors: dict[Any, Predictor] = {}
         self.kept: dict[Any, dict[str, Any]] = {}
         self.sent: dict[str, State] = {}
-        self.ignores = self.warned = self.states_changed = False
+        self.ignores = self.warned = self.states_changed = self.steps_by_torch = False
+        self.owned = self.known_by()
         self.steps = self.stored = self.before = 0
         this: Any = weakref.ref(self)
-        module.register_state_dict_pre_hook(lambda *_: this() and this().sync())
         optimizer.register_state_dict_pre_hook(lambda *_: this() and this().sync())
+        optimizer.register_step_pre_hook(watched.Own(lambda: this() and this().before_torch()))
+        optimizer.register_step_post_hook(watched.Own(lambda: this() and this().after_torch()))
         optimizer.register_load_state_dict_post_hook(lambda *_: this() and this().forget_states())
+
+    def known_by(self):
+        """What other trainers may train: the module, the loss, and modules that it calls."""
+        return ahead.owned_by(each for one in (self.whole, *self.seen.others()) for each in one.modules())
 
     def forget_states(self) -> None:
         self.states_changed = True
+
+    def before_torch(self) -> None:
+        """The program lets PyTorch's optimizer make a step, with gradients of its own."""
+        if not self.steps_by_torch and self.key is not None and self.has_gradients():
+            self.sync()
+
+    def after_torch(self) -> None:
+        if not self.steps_by_torch and self.has_gradients():
+            self.forget_states()
+
+    def has_gradients(self) -> bool:
+        return any(one.grad is not None for group in self.optimizer.param_groups for one in group["params"])
+
+    def __del__(self) -> None:
+        if getattr(self, "key", None) is not None and not sys.is_finalizing():
+            with contextlib.suppress(errors.Error):     # closed already, where the module goes with it
+                self.sync()
 
     # -------------------------------------------------------------------------------------------------- training ----
 
@@ -106,6 +135,7 @@ class Trainer:
         names. y: the targets; None: the module needs none. Several targets are a tuple, which the loss gets as one argument."""
         given, arrays = self.arrays(x, y)
         samples = len(arrays[0])
+        ahead.settle(self.owned, besides=self)
         with torch.no_grad():
             self.prepare(given, arrays)
             arrays = [array.detach().cpu() for array in arrays]
@@ -123,6 +153,7 @@ class Trainer:
                 return self.step_by_torch(feeds)
             loss = self.trainer.step(feeds).loss
         self.steps += 1
+        ahead.begin(self)
         setattr(self.optimizer, "_opt_called", True)    # so that schedulers do not warn
         return loss
 
@@ -131,9 +162,9 @@ class Trainer:
     def predict(self, x: Any) -> Any:
         """What the module returns for x in evaluation mode: tensors, in the tuples and dictionaries in which it returns them."""
         given, arrays = self.arrays(x, None)
+        ahead.settle(self.owned)
         modes = {one: one.training for one in self.module.modules()}
         with torch.no_grad():
-            self.sync()
             self.module.eval()
             try:
                 return self.predictor(given, arrays).run(arrays)
@@ -142,7 +173,7 @@ class Trainer:
                     one.training = mode
 
     def predictor(self, given, arrays):
-        key = shapes_of(given, arrays), watched.settings([self.module])
+        key = shapes_of(given, arrays), self.seen_to_predict.settings()
         found = self.predictors.pop(key, None)
         if found is None or found.is_outdated:
             step = Step(self.module, None, whole=True)
@@ -193,9 +224,14 @@ class Trainer:
         for _, parameter, name in self.updates.members():
             watched.with_hooks(parameter, like(parameter, gradients[name].numpy()))
         self.trainer.apply()    # at the rate 0: running statistics
-        with torch.enable_grad():
-            self.optimizer.step()
+        self.steps_by_torch = True
+        try:
+            with torch.enable_grad():
+                self.optimizer.step()
+        finally:
+            self.steps_by_torch = False
         self.steps += 1
+        ahead.begin(self)
         return loss
 
     # ------------------------------------------------------------------------------------------------- the network ----
@@ -217,7 +253,8 @@ class Trainer:
             self.sync()
         self.key, self.states_changed = None, False
         found = self.kept.pop(key, None)
-        if found is None or outdated(found["baked"]) or found["updates"].options_changed():
+        if found is None or outdated(found["baked"]) or found["updates"].options_changed() or (found["updates"].steps_differ() and not found["updates"].by_torch):
+            self.rebuilt.note(self.before + self.steps, self.last, key, self.written())
             self.build(given, len(arrays[0]))
         else:
             self.__dict__.update(found)
@@ -228,7 +265,8 @@ class Trainer:
         self.before += self.steps
         self.steps = self.stored = self.updates.load(self.trainer, self.before)
         self.sent = self.present()
-        self.key = key
+        self.key = self.last = key
+        self.owned = self.known_by()
         self.kept[key] = {name: getattr(self, name) for name in ("walk", "held", "updates", "trainer", "buffers", "baked")}
         self.kept[key]["sent"] = self.sent
         while len(self.kept) > NETWORKS:
@@ -237,7 +275,7 @@ class Trainer:
     def key_of(self, given, arrays):
         """What a network is made for."""
         trained = tuple(tuple(id(one) for one in group["params"]) for group in self.optimizer.param_groups)
-        return shapes_of(given, arrays), self.ignores, watched.settings(self.whole.changes.modules, self.whole.loss), trained
+        return shapes_of(given, arrays), self.ignores, self.seen.settings(), trained
 
     def build(self, given, samples):
         """The network and its trainer."""
@@ -245,6 +283,7 @@ class Trainer:
             watched.check_modules(self.whole)
             program = self.program(self.whole, given)
             listed = dict(self.whole.named_parameters(remove_duplicate=False))
+            watched.check_trained(program, self.optimizer, {watched.memory(one) for name, one in listed.items() if KERAS in name})
             chosen = {id(one) for group in self.optimizer.param_groups for one in group["params"]}
             trains = {one for one in reached(program, storage_of) if id(listed[one]) in chosen and listed[one].requires_grad}
             self.walk = Walk(program, lambda targets: any(one in trains for one in targets), self.runtime, ignores=self.ignores)
@@ -262,7 +301,13 @@ class Trainer:
         self.trainer = _trainer.Trainer(output, loss=[tensor for _, tensor in terms], loss_weights=[factor for factor, _ in terms],
                                         optimizer=self.updates.made(), batch_size=max(self.batch_size or 0, samples), **self.options)
         self.buffers = {**listed, **dict(self.whole.named_buffers(remove_duplicate=False))}     # Keras's moving statistics are parameters
-        self.baked = [(self.buffers[name], State(self.buffers[name])) for name in self.walk.baked if name in self.buffers]
+        constants = [self.buffers[name] for name in self.walk.baked if name in self.buffers]
+        self.baked = [(one, State(one)) for one in [*constants, *watched.baked_constants(program, self.buffers)]]
+
+    def written(self):
+        """The names of constants of the network that the program has changed."""
+        own = {id(tensor): name.removeprefix("module.") for name, tensor in getattr(self, "buffers", {}).items()}
+        return [own.get(id(one), "a tensor outside of the module") for one, state in getattr(self, "baked", ()) if not state.is_of(one)]
 
     @property
     def is_outdated(self) -> bool:
@@ -306,22 +351,38 @@ class Trainer:
     def present(self):
         return {name: State(tensor) for tensor, name in self.arrays_here()}
 
+    def trained_here(self):
+        """(tensor of the module, the network's name) of what steps on the devices change."""
+        names = set() if self.updates.by_torch else {name for _, _, name in self.updates.members()}
+        return [(tensor, name) for tensor, name in self.arrays_here() if name in names or name in self.walk.statistics.values()]
+
     def push(self):
         """Gives the devices what the program has changed in the module since the last step or sync()."""
         changed = {name: tensor for tensor, name in self.arrays_here() if name not in self.sent or not self.sent[name].is_of(tensor)}
+        if changed and self.steps != self.stored:
+            self.check_writes(changed)
         for name, tensor in changed.items():
             self.trainer.parameters[name] = tensor.detach().cpu().numpy()
         if changed:
             self.sent = {**self.sent, **{name: State(tensor) for name, tensor in changed.items()}}
 
+    def check_writes(self, changed):
+        """Refuses writes into numbers that the devices have newer: what was added to old numbers is not known."""
+        lost = [name for _, name in self.trained_here() if name in changed]
+        if lost:
+            self.sent = {**self.sent, **{name: State(changed[name]) for name in lost}}
+            raise errors.UnsupportedError(f"the program wrote into {', '.join(lost[:3])}{', ...' if len(lost) > 3 else ''} while the devices had newer numbers, "
+                                          "which stay: call trainer.sync() before it writes into tensors that it holds, as those of optimizer.param_groups")
+
     def sync(self) -> None:
-        """Writes parameters, buffers and the optimizer's states back. state_dict() of the module and the optimizer do it too."""
+        """Writes parameters, buffers and the optimizer's states back. What looks at the module, and state_dict() of the optimizer, do it too."""
         if self.key is None or self.steps == self.stored:
             return
         self.push()
+        ahead.end(self)
         values = self.trainer.parameters
-        with torch.no_grad():
-            for tensor, name in self.arrays_here():
+        with torch.inference_mode(False), torch.no_grad():
+            for tensor, name in self.trained_here():
                 tensor.copy_(torch.from_numpy(values[name].numpy()).reshape(tensor.shape))
             for target, increment in self.walk.counters.items():
                 self.buffers[target] += increment * (self.steps - self.stored)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from .. import errors
+from . import ahead
 from .graph import RANDOM, Step, bound, exported, line_of, name_of
 from .inference import Predictor
 
@@ -63,6 +64,7 @@ class Compiled:
         return self.graph(*arguments)
 
     def run(self, arguments):
+        ahead.settle({id(arguments[position]) for position in self.held})
         samples = self.samples(arguments)
         found = self.network(arguments, samples).run([arguments[position] for position in samples])
         found = [one.to(arguments[samples[0]].device) if isinstance(one, torch.Tensor) else one for one in found]

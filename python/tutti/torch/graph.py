@@ -237,7 +237,7 @@ class Walk:
         key = storage_of(values)
         if key not in self.tied:
             if values.dtype not in (torch.float32, torch.complex64):
-                raise errors.UnsupportedError(f"the parameter {target} is {values.dtype}: parameters are float32 or complex64")
+                raise errors.UnsupportedError(f"the parameter {target.removeprefix('module.')} is {values.dtype}: parameters are float32 or complex64, as after module.float()")
             self.tied[key] = Parameter(self, target, values)
         self.tied[key].targets.append(target)
         self.tied[key].uses += uses

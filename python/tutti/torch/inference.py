@@ -6,7 +6,7 @@ import torch
 
 from .. import _trainer, errors
 from .._feeds import Feeds, paired
-from . import fourier
+from . import fourier, watched
 from .graph import Walk
 from .values import EXACT, ROUNDS, Loss, Refused, Value, as_real, is_whole
 
@@ -117,6 +117,7 @@ class Predictor:
             self.wanted.append(functools.reduce(lambda one, other: walk.op("max", one, other), walk.wholes))
         first, *more = self.wanted
         self.trainer = _trainer.Trainer(first, batch_size=batch_size, **({"outputs": more} if more else {}))
+        self.baked = [(one, State(one)) for one in watched.baked_constants(program, listed)]
         self.names = walk.parameters | walk.statistics
         self.tensors = {target: listed[target] for target in {**self.names, **dict.fromkeys(walk.baked)} if target in listed}
         self.states = {target: State(tensor) for target, tensor in self.tensors.items()}
@@ -128,7 +129,8 @@ class Predictor:
     @property
     def is_outdated(self):
         """Whether numbers have changed that are constants of the network."""
-        return any(not self.states[target].is_of(self.tensors[target]) for target in self.walk.baked if target in self.tensors)
+        held = [(self.tensors[target], self.states[target]) for target in self.walk.baked if target in self.tensors]
+        return any(not state.is_of(one) for one, state in [*held, *self.baked])
 
     def push(self):
         for target, name in self.names.items():

@@ -112,7 +112,10 @@ def adaptive(operation, count):
 
 def batch_norm(walk, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False):
     input, weight, bias = values_of(input), values_of(weight), values_of(bias)
-    is_shared = running_mean is not None and any(one.is_written or one.found is not None for one in (running_mean, running_var))
+    is_own = all(hasattr(one, "is_written") for one in (running_mean, running_var))
+    if training and running_mean is not None and not is_own:
+        raise Refused("its running statistics are no buffers of the module, so they are not written back")
+    is_shared = running_mean is not None and not is_own or running_mean is not None and any(one.is_written or one.found is not None for one in (running_mean, running_var))
     if not training and (not walk.infers or input.axis != 0 or is_shared):
         return fixed_norm(walk, input, weight, bias, values_of(running_mean), values_of(running_var), eps)
     if running_mean is None:

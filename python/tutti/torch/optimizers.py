@@ -76,6 +76,8 @@ class Updates:
         self.by_torch, self.reason = read is None, f"{type(optimizer).__name__} is no rule of Tutti's"
         if hooks_of_optimizer(optimizer):
             self.by_torch, self.reason = True, "the optimizer or its parameters have hooks"
+        elif self.steps_differ():
+            self.by_torch, self.reason = True, "the optimizer's parameters have made different numbers of steps"
         elif not may_follow:
             self.by_torch, self.reason = True, "options other than lr and weight_decay change between steps"
         elif read is not None:
@@ -92,6 +94,13 @@ class Updates:
             for group, members in self.groups:
                 for name in members:
                     errors.check(lib.tutti_group(network.pointer, name.encode(), self.of(group)))
+
+    def steps_differ(self):
+        """Whether a rule that counts its steps has made different numbers of them, as after a layer was frozen for some."""
+        states = [self.optimizer.state.get(one) for group, _ in self.groups for one in group["params"] if one.requires_grad and id(one) in self.names]
+        if type(self.optimizer) is torch.optim.SGD:
+            return False
+        return len({int(one["step"]) if one and "step" in one else 0 for one in states}) > 1
 
     def options_changed(self):
         """Whether a group has other options now, as schedulers change betas and momentum."""
@@ -154,10 +163,7 @@ class Updates:
         dropped. Returns the number of the optimizer's steps."""
         count = 0
         if not self.by_torch and any(self.optimizer.state.get(one) for _, one, _ in self.members()):
-            steps = {int(self.optimizer.state[one].get("step", 1)) if self.optimizer.state.get(one) else 0 for _, one, _ in self.members()}
-            if len(steps) > 1:
-                raise errors.UnsupportedError("the parameters of the optimizer have made different numbers of steps")
-            count = steps.pop()
+            count = max(int(self.optimizer.state[one].get("step", 1)) if self.optimizer.state.get(one) else 0 for _, one, _ in self.members())
             for state, values in trainer.states.items():
                 for _, one, name in self.members():
                     found = self.optimizer.state[one].get(state)

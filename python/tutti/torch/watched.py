@@ -1,6 +1,5 @@
 """What PyTorch's export does not see: numbers that a program changes, hooks of gradients, and formulas for gradients of its own."""
 import contextlib
-import itertools
 import os
 import sys
 import traceback
@@ -8,68 +7,15 @@ import traceback
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from .settings import OWN, attributes_of, changed, settings
 from .values import Refused
 
-PLAIN = (bool, int, float, complex, str, type(None))
-OWN = frozenset(vars(torch.nn.Module())) - {"training"}     # what every module has
-MOST = 64       # values of a list that are compared
 FOLDERS = os.path.dirname(torch.__file__) + os.sep, os.path.dirname(__file__) + os.sep
-
-
-def plain(value):
-    """What a number, a word, a list of them or a tensor is compared by; Ellipsis for all else, which is not compared."""
-    if isinstance(value, PLAIN):
-        return value
-    if isinstance(value, torch.Tensor):     # one that an export left has no numbers
-        return FakeTensor if isinstance(value, FakeTensor) else (id(value), None if value.is_inference() else value._version)
-    if isinstance(value, (tuple, list)) and len(value) <= MOST and all(isinstance(one, PLAIN) for one in value):
-        return tuple(value)
-    return ...
-
-
-def plain_in(found):
-    return tuple((name, made) for name, made in ((name, plain(value)) for name, value in found.items() if name not in OWN) if made is not ...)
-
-
-def loss_settings(loss):
-    """Numbers that a loss reads: attributes of an object, what a function has from outside of it."""
-    function = getattr(loss, "__func__", loss)
-    code = getattr(function, "__code__", None)
-    found = dict(vars(getattr(loss, "__self__", loss))) if hasattr(getattr(loss, "__self__", loss), "__dict__") else {}
-    if code is not None:
-        known = function.__globals__
-        found.update((name, known[name]) for name in code.co_names if name in known)
-        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
-            with contextlib.suppress(ValueError):   # not set yet
-                found[name] = cell.cell_contents
-    return plain_in(found)
-
-
-def settings(modules, loss=None):
-    """What a graph is traced for: the modules, their parameters and buffers, and their attributes that are numbers, words or tensors.
-    A graph has these as constants, so a network is made anew when they change."""
-    made = []
-    for one in itertools.chain.from_iterable(module.modules() for module in modules):
-        tensors = itertools.chain(one._parameters.values(), one._buffers.values())
-        made.append((one, plain_in(vars(one)), tuple((id(tensor), tensor.requires_grad) for tensor in tensors if tensor is not None)))
-    if loss is not None and not isinstance(loss, torch.nn.Module):
-        made.append((None, loss_settings(loss), ()))
-    return tuple(made)
-
-
-def changed(before, after):
-    """The names of attributes that differ."""
-    found = []
-    for (module, one, _), (other, two, _) in zip(before, after):
-        if module is other:
-            one, two, owner = dict(one), dict(two), "" if module is None else type(module).__name__ + "."
-            found += [owner + name for name in sorted(one.keys() | two.keys()) if one.get(name, ...) != two.get(name, ...)]
-    return found
 
 
 def attributes(modules):
     """(module, its attributes that are its own) of all modules."""
-    return [(one, {name: value for name, value in vars(one).items() if name not in OWN}) for module in modules for one in module.modules()]
+    return [(one, attributes_of(one)) for module in modules for one in module.modules()]
 
 
 def give_back(had):
@@ -86,12 +32,15 @@ class Changes:
     def __init__(self, modules):
         self.modules, self.names, self.left = modules, [], []
 
+    def all(self):
+        return [one for module in self.modules for one in module.modules()]
+
     def begin(self):
-        self.before, self.buffers = settings(self.modules), [dict(one.named_buffers()) for one in self.modules]
+        self.before, self.buffers = settings(self.all()), [dict(one.named_buffers()) for one in self.modules]
 
     def end(self):
         """Refuses buffers that were replaced, which an export of a module within another one does not tell."""
-        self.names, self.left = changed(self.before, settings(self.modules)), attributes(self.modules)
+        self.names, self.left = changed(self.before, settings(self.all())), attributes(self.modules)
         for module, before in zip(self.modules, self.buffers):
             for name, buffer in module.named_buffers():
                 if before.get(name, buffer) is not buffer:
@@ -100,16 +49,51 @@ class Changes:
 
 def check_constants(program):
     """Refuses tensors that one call of forward() leaves for the next one: a network does not have them."""
-    for name, value in program.constants.items():
+    for name, value in constants_of(program).items():
         if isinstance(value, FakeTensor):
             raise Refused(f"forward() reads {name.removeprefix('module.')}, which its call before wrote")
 
 
+class Own:
+    """A hook of an optimizer that is a trainer's."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *_):
+        self.function()
+
+
 def hooks_of_optimizer(optimizer):
-    """Whether functions are to be called around a step of an optimizer, or for gradients of its parameters."""
-    if any(getattr(optimizer, name, None) for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):
+    """Whether functions of the program are to be called around a step of an optimizer, or for gradients of its parameters."""
+    hooks = (getattr(optimizer, name, None) or {} for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"))
+    if any(not isinstance(one, Own) for found in hooks for one in found.values()):
         return True
     return any(hooks_of(one) for group in optimizer.param_groups for one in group["params"])
+
+
+def constants_of(program):
+    """The constant tensors of a program, by name."""
+    return {name: value for name, value in program.constants.items() if isinstance(value, torch.Tensor)}
+
+
+def memory(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def baked_constants(program, listed):
+    """The tensors that the program holds outside of the module, and that are constants of the network. Those of `listed` are not."""
+    own = {memory(one) for one in listed.values()}
+    return [one for one in constants_of(program).values() if memory(one) not in own]
+
+
+def check_trained(program, optimizer, names):
+    """Refuses parameters that train and that the module or the loss has not by itself: they would get no gradient."""
+    trains = {memory(one) for group in optimizer.param_groups for one in group["params"] if one.requires_grad}
+    for one in constants_of(program).values():
+        if memory(one) in trains and memory(one) not in names:
+            raise Refused(f"a parameter of the shape {list(one.shape)} is read from a variable outside of the module, where it would get no gradient: "
+                          "read it as an attribute of the module, or of a loss that is a torch.nn.Module")
 
 
 def hooks_of(parameter):
