@@ -52,7 +52,28 @@ def flattened(outputs, y):
     return functional.cross_entropy(outputs.flatten(0, 1), y.flatten())
 
 
+def pair(outputs):
+    return outputs[:, :5], outputs[:, 5:10]
+
+
+def signs(*shape):
+    return lambda n, random: torch.randint(0, 2, (n, *shape), generator=random) * 2 - 1
+
+
+def contrastive(outputs, y):
+    """As siamese networks have it."""
+    apart = functional.pairwise_distance(*pair(outputs))
+    return torch.where(y > 0, apart.square(), (2.0 - apart).clamp(min=0).square()).mean()
+
+
 CASES = {
+    "contrastive": (table(10), signs(), contrastive),
+    "distances": (table(10), signs(), lambda o, y: functional.pairwise_distance(*pair(o), p=1, eps=0.1, keepdim=True).mean()),
+    "triplets": (table(15), signs(), lambda o, y: functional.triplet_margin_loss(*o.split(5, 1), margin=0.5)),
+    "triplets, the nearer one": (table(15), signs(), lambda o, y: functional.triplet_margin_loss(*o.split(5, 1), swap=True, p=1, reduction="sum")),
+    "cosines": (table(10), signs(), lambda o, y: functional.cosine_embedding_loss(*pair(o), y)),
+    "cosines, with a margin": (table(10), signs(), lambda o, y: functional.cosine_embedding_loss(*pair(o), y, margin=0.2, reduction="sum")),
+    "ranking": (table(10), signs(5), lambda o, y: functional.margin_ranking_loss(*pair(o), y, margin=0.1)),
     "ignored": (tokens(7), labels(7, ignored=-100), flattened),
     "ignored, another number": (table(), labels(ignored=3), nn.CrossEntropyLoss(ignore_index=3)),
     "weights": (table(), labels(), nn.CrossEntropyLoss(weight=WEIGHTS)),
