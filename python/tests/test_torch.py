@@ -166,7 +166,7 @@ class Writes(torch.nn.Module):
         y = self.fc(x)
         y = y - y.mean(0)
         z = torch.linalg.inv(y[:, None] * y[:, :, None] + 5)
-        return y + z.sum(-1).sort()[0]
+        return y + z.sum(-1).mode(keepdim=True)[0]
 
 
 def test_refusals():
@@ -176,7 +176,7 @@ def test_refusals():
     with pytest.raises(tutti.UnsupportedError) as refusal:
         trainer.step(x, y)
     text = str(refusal.value)
-    assert "y = y - y.mean(0)" in text and "z = torch.linalg.inv" in text and "z.sum(-1).sort()" in text and text.count("test_torch.py") == 3
+    assert "y = y - y.mean(0)" in text and "z = torch.linalg.inv" in text and "z.sum(-1).mode(" in text and text.count("test_torch.py") == 3
     module = torch.nn.Sequential(torch.nn.Linear(6, 3))
     trainer = Trainer(module, torch.nn.CrossEntropyLoss(), torch.optim.SGD(module.parameters(), 0.1))
     trainer.step(x, y)

@@ -146,7 +146,7 @@ def agree(module, loss, data, rule=torch.optim.SGD):
     trainer = Trainer(other, loss, two)
     for x, y in data:
         one.zero_grad()
-        expected = loss(module(x), y)
+        expected = loss(module(*x) if isinstance(x, tuple) else module(x), y)
         expected.backward()
         one.step()
         assert trainer.step(x, y) == pytest.approx(expected.item(), rel=2e-5, abs=1e-6)
@@ -226,7 +226,7 @@ REFUSED = {
     "batch mean": lambda x: x - x.mean(0), "batch index": lambda x: x[torch.arange(x.shape[0]) // 2], "number of samples": lambda x: x * x.shape[0],
     "filled with it": lambda x: x + torch.full_like(x, x.shape[0]), "samples in pairs": lambda x: x @ x.T if x.ndim == 2 else (x.flatten(1) @ x.flatten(1).T),
     "reversed samples": lambda x: x.flip(0), "positions of samples": lambda x: x + torch.arange(x.shape[0])[:, None, None], "half": lambda x: x.half().float(),
-    "another view": lambda x: (x[:, :1], x.mul_(2))[0], "each second": lambda x: (x[:, ::2].mul_(2), x)[1], "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1), "sorted": lambda x: x.sort(1)[0],
+    "another view": lambda x: (x[:, :1], x.mul_(2))[0], "a mixed view": lambda x: x.reshape(4, -1, 6).transpose(0, 1),
 }
 
 

@@ -21,7 +21,7 @@ import numpy
 import torch
 
 from .. import _trainer, errors
-from . import ahead, compiling, watched
+from . import ahead, compiling, precision, watched
 from .graph import KERAS, Step, Walk, exported, storage_of
 from .host import feeds as feeds_of
 from .inference import Predictor, State
@@ -95,7 +95,7 @@ class Trainer:
         self.predictors: dict[Any, Predictor] = {}
         self.kept: dict[Any, dict[str, Any]] = {}
         self.sent: dict[str, State] = {}
-        self.ignores = self.warned = self.states_changed = self.steps_by_torch = False
+        self.ignores = self.warned = self.states_changed = self.steps_by_torch = self.has_said = False
         self.owned = self.known_by()
         self.steps = self.stored = self.before = 0
         this: Any = weakref.ref(self)
@@ -138,6 +138,7 @@ class Trainer:
         ahead.settle(self.owned, besides=self)
         with torch.no_grad():
             self.prepare(given, arrays)
+            self.say_precision()
             arrays = [array.detach().cpu() for array in arrays]
             if not self.ignores and any(has(arrays) for has in self.walk.excluded):
                 self.ignores = True     # from now on the labels that count are counted in each batch
@@ -156,6 +157,12 @@ class Trainer:
         ahead.begin(self)
         setattr(self.optimizer, "_opt_called", True)    # so that schedulers do not warn
         return loss
+
+    def say_precision(self):
+        """Says once that autocast has no effect."""
+        if not self.has_said and self.options.get("precision") in (None, "float32", "fp32") and (self.whole.autocasts or precision.is_around()):
+            self.has_said = True
+            warnings.warn(precision.SAID, stacklevel=3)
 
     # ------------------------------------------------------------------------------------------------- inference ----
 

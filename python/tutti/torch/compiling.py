@@ -177,6 +177,8 @@ class Network(Predictor):
                 program = exported(step, [torch.zeros(one.shape, dtype=one.dtype) for one in samples], {}, ())
         except Exception as failure:
             raise errors.UnsupportedError(f"PyTorch cannot export it for any number of samples: {failure}") from failure
+        if step.autocasts:
+            raise errors.UnsupportedError("torch.autocast asks for another precision than float32")
         check_that_it_infers(program)
         self.own = {**dict(step.named_parameters(remove_duplicate=False)), **dict(step.named_buffers(remove_duplicate=False))}
         super().__init__(program, self.own, runtime, batch_size)

@@ -392,7 +392,7 @@ OPERATORS = {
     "masked_fill": masked_fill, "addcmul": addcmul, "mean": reduction("reduce_mean"), "sum": reduction("reduce_sum"), "amax": reduction("reduce_max"), "amin": reduction("reduce_min"),
     "prod": reduction("reduce_prod"), "max": extreme("max", "argmax"), "min": extreme("min", "argmin"), "argmax": argument("argmax"), "argmin": argument("argmin"),
     "var": var, "std": std, "linalg_vector_norm": norm, "norm": norm, "softmax": softmax, "_softmax": softmax, "log_softmax": along("log_softmax"),
-    "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "logsumexp": logsumexp, "_weight_norm": weight_norm, "tril": triangle(0), "triu": triangle(1),
+    "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "cumprod": along("cumprod"), "logsumexp": logsumexp, "_weight_norm": weight_norm, "tril": triangle(0), "triu": triangle(1),
     "matmul": matmul, "mm": matmul, "bmm": matmul, "linear": linear, "addmm": addmm, "baddbmm": addmm, "einsum": einsum,
     "randn_like": random("random_normal"), "rand_like": random("random_uniform"),
 }

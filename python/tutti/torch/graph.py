@@ -10,7 +10,7 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
-from . import fourier, kerases, older, watched
+from . import fourier, kerases, older, packing, precision, watched
 from .host import evaluator, fed
 from .movement import detached
 from .operators import OPERATORS
@@ -40,7 +40,7 @@ class Step(torch.nn.Module):
     def __init__(self, module, loss, whole=False):
         super().__init__()
         self.module, self.loss, self.whole = module, loss, whole
-        self.training = module.training
+        self.training, self.autocasts = module.training, False
         self.changes = watched.Changes([one for one in (module, loss) if isinstance(one, torch.nn.Module)])
 
     def forward(self, given, named, targets):
@@ -66,7 +66,7 @@ def exported(step, given, named, targets):
     batch = torch.export.Dim("batch", min=2, max=MOST)
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
-    with kerases.exporting(), older.exporting():
+    with kerases.exporting(), older.exporting(), packing.exporting(), precision.exporting(step):
         return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
 
 
@@ -136,7 +136,7 @@ class Noted(Exception):
 class Walk:
     """Builds a network of an exported program. After it: `network`, `loss`, `inputs` (names in the order of the program's arrays),
     `parameters` (PyTorch's name: the network's), `statistics` (the same of running statistics), `counters` (buffers that count steps),
-    `baked` (buffers whose numbers are constants of the network), `made_inputs` (inputs that the host computes, with their functions),
+    `baked` (buffers whose numbers are constants of the network), `made_inputs` (inputs that the host computes, with their functions), `checks` (functions that look at the arrays of a batch),
     `wholes` (whole numbers that are computed), `reads_wholes` (whether layers compute with inputs that are whole numbers).
     infers: the outputs are wanted, `found`, not a loss. ignores: labels that do not count may come."""
 
@@ -146,7 +146,7 @@ class Walk:
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
         self.tied, self.owned, self.wholes, self.reads_wholes = {}, {}, [], False
-        self.ignores, self.made_inputs, self.positions, self.fixed = ignores or infers, [], {}, {}
+        self.ignores, self.made_inputs, self.checks, self.positions, self.fixed = ignores or infers, [], [], {}, {}
         self.symbol = self.symbol_of(program)
         found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
         if self.refusals:
@@ -217,7 +217,7 @@ class Walk:
         if not isinstance(node.target, torch._ops.OpOverload):
             return False
         name, in_place = name_of(node.target)
-        return in_place or name in RANDOM or name in NEEDS_PARAMETERS
+        return in_place or name in RANDOM or name in STATISTICS
 
     def input(self, meta):
         kinds = {torch.float32: "float32", torch.float64: "float32", torch.int64: "int32", torch.int32: "int32", torch.bool: "bool", torch.uint8: "uint8"}
@@ -503,7 +503,8 @@ class Walk:
         return made if enabled else torch.utils._pytree.tree_map(lambda one: detached(self, one) if isinstance(one, Value) else one, made, is_leaf=lambda one: isinstance(one, Value))
 
 
-NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "batch_norm", "keras_batch_norm"}
+STATISTICS = {"batch_norm", "keras_batch_norm"}
+NEEDS_PARAMETERS = {"lstm", "gru", "rnn_tanh", "rnn_relu", "packed_recurrent", *STATISTICS}
 
 
 class Parameter:
@@ -539,6 +540,11 @@ class Parameter:
             self.walk.parameters[self.target] = name
             self.found = Value(self.walk, shape_of(sizes, self.walk.symbol), torch.float32, tensor, trains=True)
         return self.found
+
+    @property
+    def is_free(self):
+        """Whether a layer may make it."""
+        return self.uses == 1 and self.found is None and self.target not in self.walk.owned and not self.values.is_complex()
 
     def own(self, name):
         """A layer has made it, with this name in the network."""

@@ -73,4 +73,6 @@ def by_samples(value, array):
 
 
 def feeds(walk, arrays):
+    for check in walk.checks:
+        check(arrays)
     return {name: function(arrays).contiguous().numpy() for name, function in walk.made_inputs}

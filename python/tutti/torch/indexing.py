@@ -1,6 +1,7 @@
 """Operators that read and write by index."""
 import torch
 
+from .refusals import SIZE_OF_MASK
 from .values import Refused, Value, aligned
 
 
@@ -15,7 +16,7 @@ def index(walk, self, indices):
     used = [dim for dim, one in enumerate(indices) if one is not None]
     given = [indices[dim] for dim in used]
     if any(one.dtype == torch.bool for one in given):
-        raise Refused("a mask, by whose numbers the size of its result is known")
+        raise Refused(SIZE_OF_MASK)
     if used and used[0] == self.axis == 0 and counts_samples(given[0]):
         return of_each_sample(walk, self, given[1:], used[1:])
     if len(used) == 1 and (given[0].axis is None or self.axis is None and used[0] == 0):
@@ -65,10 +66,13 @@ def flat(walk, self, given, used):
 
 def gather(walk, self, dim, index, sparse_grad=False):
     place = index.place(dim)
-    if [size for axis, size in enumerate(self.sample) if axis != place] != [size for axis, size in enumerate(index.sample) if axis != place] or self.axis != index.axis:
-        raise Refused("indices of other sizes than the data's")
+    if len(self.sample) != len(index.sample) or self.axis != index.axis:
+        raise Refused("indices of other axes than the data's")
     tensors, outer = aligned(walk, [self, index])
-    return walk.result(walk.op("gather_elements", tensors[0], tensors[1], axis=place), [self, index], outer=outer)
+    x, cut = tensors[0], [axis for axis, size in enumerate(index.sample) if axis != place and size < self.sample[axis]]
+    if cut:
+        x = walk.op("slice", x, axes=cut, starts=[0] * len(cut), ends=[index.sample[axis] for axis in cut])
+    return walk.result(walk.op("gather_elements", x, tensors[1], axis=place), [self, index], outer=outer)
 
 
 # --------------------------------------------------------------------------------------------------------- writes ----
@@ -91,6 +95,28 @@ def scattered(walk, self, index, src, place, reduction):
     data, ids, updates = [walk.spread(one) for one in (self, index, src)] if any(one.varies for one in (self, index, src)) else tensors
     ids = index.tensor if index.varies else ids
     return walk.result(walk.op("scatter_elements", data, ids, updates, axis=place, reduction=reduction), [self, index, src], outer=outer)
+
+
+def scatter_reduce(walk, self, dim, index, src, reduce, include_self=True):
+    """Sums, means and extremes of what goes to the same place, with what was there, or only if nothing goes there."""
+    place, (data, updates) = index.place(dim), (self, src)
+    if src.sample != index.sample or any(self.sample[axis] != size for axis, size in enumerate(index.sample) if axis != place):
+        raise Refused("indices of other sizes than the data's, or than those of what is written")
+    if reduce not in ("sum", "mean"):
+        raise Refused(f"the reduction {reduce}: sum and mean are possible")
+    if include_self and reduce == "sum":
+        return scattered(walk, self, index, src, place, "add")
+    tensors, outer = aligned(walk, [self, index, src], integers=True)
+    varies = any(one.varies for one in (self, index, src))
+    data, updates = (walk.spread(one) if varies else one.floats for one in (self, src))
+    ids = index.tensor if index.varies else walk.spread(index) if varies else tensors[1]
+    counts = walk.op("scatter_elements", walk.op("scale", data, factor=0.0), ids, walk.op("full", shape=list(index.sample), value=1.0), axis=place, reduction="add")
+    kept = data if include_self else walk.op("where", counts, 0.0, data)
+    sums = walk.op("scatter_elements", kept, ids, updates, axis=place, reduction="add")
+    if reduce == "mean":
+        counts = walk.op("shift", counts, by=1.0) if include_self else walk.op("max", counts, 1.0)
+        sums = walk.op("div", sums, counts)
+    return walk.result(sums, [self, index, src], outer=outer)
 
 
 def index_add(walk, self, dim, index, source, alpha=1):
@@ -116,5 +142,5 @@ def one_hot(walk, self, num_classes=-1):
 
 
 OPERATORS = {
-    "index_select": index_select, "index": index, "gather": gather, "scatter": scatter("none"), "scatter_add": scatter("add"), "index_add": index_add, "one_hot": one_hot,
+    "index_select": index_select, "index": index, "gather": gather, "scatter": scatter("none"), "scatter_add": scatter("add"), "scatter_reduce": scatter_reduce, "index_add": index_add, "one_hot": one_hot,
 }

@@ -8,6 +8,7 @@ from .. import _trainer, errors
 from .._feeds import Feeds, paired
 from . import fourier, watched
 from .graph import Walk
+from .host import feeds as feeds_of
 from .values import EXACT, ROUNDS, Loss, Refused, Value, as_real, is_whole
 
 
@@ -141,7 +142,8 @@ class Predictor:
 
     def run(self, arrays):
         self.push()
-        given = dict(zip(self.walk.inputs, (array.detach().cpu().numpy() for array in arrays)))
+        arrays = [array.detach().cpu() for array in arrays]
+        given = dict(zip(self.walk.inputs, (array.numpy() for array in arrays))) | feeds_of(self.walk, arrays)
         for array in given.values():
             if self.walk.reads_wholes and array.dtype.kind == "i":
                 check_whole(array)

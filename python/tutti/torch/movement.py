@@ -140,6 +140,19 @@ def repeat(walk, self, repeats):
     return walk.result(walk.op("tile", tensor, repeats=places), [self], outer=self.outer)
 
 
+def repeat_interleave(walk, self, repeats, dim=None, output_size=None):
+    """Each element of an axis several times; of the batch: as rows of each sample."""
+    if not isinstance(repeats, int) or dim is None or repeats < 1:
+        raise Refused("numbers of repeats that differ, or without an axis")
+    dim, x = self.shape.counted(dim), self.floats
+    after = self.places(dim)[-1] + 1 if dim != self.axis or self.split else self.axis
+    if dim == self.axis and self.rows == 1:
+        after = self.axis + (self.outer != 1)
+    sizes = (*self.sample[:after], repeats, *self.sample[after:])
+    x = walk.op("expand", walk.reshaped(x, (*self.sample[:after], 1, *self.sample[after:])), shape=list(sizes)) if repeats > 1 else x
+    return walk.result(walk.reshaped(x, Value(walk, walk.shape(), self.dtype, outer=self.outer).sample), [self], outer=self.outer)
+
+
 # ---------------------------------------------------------------------------------------------------------- parts ----
 
 def part(walk, self, dim, start, end, step=1):
@@ -386,7 +399,7 @@ OPERATORS = {
     **dict.fromkeys(("empty", "empty_like", "new_empty"), filled(math.nan)), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
     "permute": permuted, "transpose": transpose, "swapaxes": lambda walk, self, axis0, axis1: transpose(walk, self, axis0, axis1),
     "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
-    "detach": detach, "copy": copy, "expand": expand, "expand_as": expand, "repeat": repeat, "slice": slice_, "select": select, "narrow": narrow, "split": split,
+    "detach": detach, "copy": copy, "expand": expand, "expand_as": expand, "repeat": repeat, "repeat_interleave": repeat_interleave, "slice": slice_, "select": select, "narrow": narrow, "split": split,
     "split_with_sizes": split, "chunk": split, "tensor_split": split, "unbind": unbind, "flip": flip, "roll": roll, "cat": cat, "concat": cat,
     "concatenate": cat, "stack": stack, "broadcast_tensors": broadcast_tensors, "pad": pad, "constant_pad_nd": pad, "reflection_pad1d": padded("reflect"), "reflection_pad2d": padded("reflect"),
     "replication_pad1d": padded("replicate"), "replication_pad2d": padded("replicate"), "pixel_shuffle": shuffle("depth_to_space"),

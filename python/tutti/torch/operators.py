@@ -1,6 +1,6 @@
 """The table from ATen's operators to Tutti's. A function gets the walk and the operator's arguments by the names of its schema, and
 returns a Value, a list of them, or a Loss. Operators of one line are elementwise; the others stand in the file of their subject."""
-from . import elements, indexing, losses, movement, neural, sequences
+from . import elements, indexing, losses, movement, neural, ordering, placing, recurrent, refusals, sequences
 from .values import Loss, Refused
 
 # Elementwise operators of one tensor: the operation that is the same.
@@ -33,4 +33,5 @@ def pair(operation):
 
 
 OPERATORS = {**{name: same(operation) for name, operation in SAME.items()}, **{name: pair(operation) for name, operation in PAIRS.items()},
-             **elements.OPERATORS, **movement.OPERATORS, **indexing.OPERATORS, **neural.OPERATORS, **sequences.OPERATORS, **losses.OPERATORS}
+             **elements.OPERATORS, **movement.OPERATORS, **indexing.OPERATORS, **neural.OPERATORS, **sequences.OPERATORS, **recurrent.OPERATORS, **ordering.OPERATORS,
+             **placing.OPERATORS, **losses.OPERATORS, **refusals.OPERATORS}

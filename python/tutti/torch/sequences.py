@@ -1,4 +1,4 @@
-"""Embeddings, attention, recurrent layers."""
+"""Embeddings and attention."""
 import math
 
 import torch
@@ -93,56 +93,6 @@ def by_products(walk, tensors, mask, attn_mask, dropout_p, scale):
     return walk.op("matmul", weights, v)
 
 
-# ------------------------------------------------------------------------------------------------------ recurrent ----
-
-def recurrent(kind, states):
-    def build(walk, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
-        if input.axis != (0 if batch_first else 1) or input.split:
-            raise Refused("the batch is not the axis that batch_first says")
-        for one in hx if isinstance(hx, (list, tuple)) else [hx]:
-            if one.fill != 0:
-                raise Refused("initial states that are not zeros")
-        if not all(hasattr(one, "own") for one in params):
-            raise Refused("weights that are computed")
-        hidden = params[1].values.shape[1]
-        directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
-        if len(params) != num_layers * directions * each:
-            raise Refused("projections of the state")
-        x, last = walk.spread(input), [[] for _ in range(states)]
-        for layer in range(num_layers):
-            if layer and dropout and train:
-                x = walk.op("dropout", x, ratio=dropout)
-            mine = params[layer * directions * each:(layer + 1) * directions * each]
-            name = walk.unique(mine[0].target.removeprefix("module.").rsplit(".", 1)[0])
-            x, *ends = call(kind, states, x, hidden, name, has_biases, bidirectional)
-            for parameter, own in zip(mine, names(directions, has_biases)):
-                parameter.own(f"{name}.{own}")
-            for position, end in enumerate(ends):
-                last[position].append(end)
-        return outputs(walk, input, x, last)
-    return build
-
-
-def call(kind, states, x, hidden, name, has_biases, bidirectional):
-    more = {"last_h": True, "last_c": True} if states == 2 else {"last_h": True}
-    return getattr(layers, kind)(x, hidden, name=name, no_bias=not has_biases, bidirectional=bidirectional, **more)
-
-
-def names(directions, has_biases):
-    words = ["weight_ih_l0", "weight_hh_l0", *(["bias_ih_l0", "bias_hh_l0"] if has_biases else [])]
-    return [word + end for end in ("", "_reverse")[:directions] for word in words]
-
-
-def outputs(walk, input, x, last):
-    made = []
-    for index, tensor in enumerate([x, *(walk.op("concat", *ends, axis=0) if len(ends) > 1 else ends[0] for ends in last)]):
-        value = walk.result(tensor, [input], index=index)
-        value.trains = True
-        made.append(value)
-    return made
-
-
 OPERATORS = {
     "embedding": embedding, "embedding_bag": embedding_bag, "_embedding_bag": embedding_bag, "scaled_dot_product_attention": attention,
-    "lstm": recurrent("lstm", 2), "gru": recurrent("gru", 1), "rnn_tanh": recurrent("rnn", 1),
 }

@@ -5,6 +5,7 @@ import torch
 
 from . import fourier
 from .movement import bounds
+from .placing import placed
 from .values import Refused, Value
 
 WHOLE = {"view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "view_as", "alias", "detach"}
@@ -92,7 +93,9 @@ class Writes:
             return Value(self.walk, whole.shape, whole.dtype, tensor, outer=whole.outer, varies=part.varies, trains=part.trains)
         if name not in ("slice", "select"):
             raise Refused(f"it writes into a view that {name} made")
-        dim, start, end = place_of(view, name, whole)
+        dim, start, end, step = place_of(view, name, whole)
+        if step != 1:
+            return placed(self.walk, whole, part, dim, list(range(start, end, step)))
         return replaced(self.walk, whole, part, dim, start, end)
 
 
@@ -117,7 +120,7 @@ def check_numbers(node, env):
 
 
 def place_of(view, name, whole):
-    """(axis, first, end) of a view."""
+    """(axis, first, end, step) of a view."""
     arguments = {argument.name: view.args[position] if position < len(view.args) else view.kwargs.get(argument.name, argument.default_value)
                  for position, argument in enumerate(view.target._schema.arguments)}
     dim = whole.shape.counted(arguments["dim"])
@@ -125,14 +128,12 @@ def place_of(view, name, whole):
     if name == "select":
         index = arguments["index"]
         index = index + size if index < 0 else index
-        return dim, index, index + 1
-    if arguments["step"] != 1:
-        raise Refused("it writes into each second element, or third, ...")
+        return dim, index, index + 1, 1
     if dim == whole.axis:
-        if arguments["start"] not in (0, None) or isinstance(arguments["end"], int) and arguments["end"] < 2 ** 60:
+        if arguments["step"] != 1 or arguments["start"] not in (0, None) or isinstance(arguments["end"], int) and arguments["end"] < 2 ** 60:
             raise Refused("it writes into a part of the batch")
-        return dim, None, None
-    return dim, *bounds(size, arguments["start"], arguments["end"] if isinstance(arguments["end"], int) else None)
+        return dim, None, None, 1
+    return dim, *bounds(size, arguments["start"], arguments["end"] if isinstance(arguments["end"], int) else None), arguments["step"]
 
 
 def replaced(walk, whole, part, dim, start, end):
