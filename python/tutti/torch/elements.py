@@ -108,12 +108,6 @@ def gelu(walk, self, approximate="none"):
     return walk.result(walk.op("gelu" if approximate == "none" else "gelu_tanh", self.floats), [self], outer=self.outer)
 
 
-def softplus(walk, self, beta=1, threshold=20):
-    if beta != 1 or threshold < 20:
-        raise Refused("another beta than 1, or threshold than 20")
-    return walk.result(walk.op("softplus", self.floats), [self], outer=self.outer)
-
-
 def log_sigmoid(walk, self):
     return walk.result(walk.op("neg", walk.op("softplus", walk.op("neg", self.floats))), [self], outer=self.outer)
 
@@ -325,6 +319,21 @@ def vectors(walk, a, b):
     return walk.result(walk.op("matmul", a.floats, b.floats), [a, b], outer=max(a.outer, b.outer))
 
 
+def dot(walk, self, other=None, tensor=None):
+    """The product of two vectors of real numbers."""
+    other = tensor if other is None else other
+    if self.axis is not None or other.axis is not None:
+        raise Refused("it sums over the batch")
+    return walk.result(walk.op("reduce_sum", walk.op("mul", self.floats, other.floats), axes=[0], keepdims=1), [self, other])
+
+
+def outer(walk, self, vec2):
+    if self.axis is not None or vec2.axis is not None:
+        raise Refused("products of all samples with all")
+    rows, columns = walk.reshaped(self.floats, (self.shape.sizes[0], 1)), walk.reshaped(vec2.floats, (1, vec2.shape.sizes[0]))
+    return walk.result(walk.op("mul", rows, columns), [self, vec2])
+
+
 def linear(walk, input, weight, bias=None):
     if input.axis == input.shape.rank - 1:
         raise Refused("the batch is the last axis")
@@ -387,12 +396,12 @@ OPERATORS = {
     "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "ne": ne, "bitwise_and": bitwise("and"), "bitwise_or": bitwise("or"), "bitwise_not": bitwise("not"),
     "multiply": lambda walk, self, other: losses.scaled(walk, "mul", self, other) if isinstance(self, Loss) or isinstance(other, Loss) else binary(walk, "mul", self, other),
     "leaky_relu": with_attributes("leaky_relu", alpha="negative_slope"), "celu": with_attributes("celu", alpha="alpha"),
-    "clamp": clamp, "clip": clamp, "clamp_min": lambda walk, self, min: clamp(walk, self, min=min), "clamp_max": lambda walk, self, max: clamp(walk, self, max=max),
-    "hardtanh": hardtanh, "gelu": gelu, "softplus": softplus, "log_sigmoid": log_sigmoid, "rsqrt": rsqrt, "elu": elu, "prelu": prelu, "pow": pow_, "where": where,
+    "clamp_min": lambda walk, self, min: clamp(walk, self, min=min), "clamp_max": lambda walk, self, max: clamp(walk, self, max=max),
+    "hardtanh": hardtanh, "gelu": gelu, "log_sigmoid": log_sigmoid, "rsqrt": rsqrt, "elu": elu, "prelu": prelu, "pow": pow_, "where": where,
     "masked_fill": masked_fill, "addcmul": addcmul, "mean": reduction("reduce_mean"), "sum": reduction("reduce_sum"), "amax": reduction("reduce_max"), "amin": reduction("reduce_min"),
     "prod": reduction("reduce_prod"), "max": extreme("max", "argmax"), "min": extreme("min", "argmin"), "argmax": argument("argmax"), "argmin": argument("argmin"),
     "var": var, "std": std, "linalg_vector_norm": norm, "norm": norm, "softmax": softmax, "_softmax": softmax, "log_softmax": along("log_softmax"),
     "_log_softmax": along("log_softmax"), "cumsum": along("cumsum"), "cumprod": along("cumprod"), "logsumexp": logsumexp, "_weight_norm": weight_norm, "tril": triangle(0), "triu": triangle(1),
-    "matmul": matmul, "mm": matmul, "bmm": matmul, "linear": linear, "addmm": addmm, "baddbmm": addmm, "einsum": einsum,
+    "matmul": matmul, "mv": lambda walk, self, vec: matmul(walk, self, vec), "dot": dot, "vdot": dot, "outer": outer, "ger": outer, "mm": matmul, "bmm": matmul, "linear": linear, "addmm": addmm, "baddbmm": addmm, "einsum": einsum,
     "randn_like": random("random_normal"), "rand_like": random("random_uniform"),
 }

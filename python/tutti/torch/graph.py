@@ -12,6 +12,7 @@ from .._native import ffi, lib
 from .._network import Network
 from . import fourier, kerases, older, packing, precision, watched
 from .host import evaluator, fed
+from .kept import Kept, is_written, written_by
 from .movement import detached
 from .operators import OPERATORS
 from .values import COUNTS, Loss, Refused, Value, is_whole, multiple_of, same_for_all, shape_of
@@ -146,7 +147,7 @@ class Walk:
         self.inputs, self.parameters, self.statistics, self.counters = [], {}, {}, {}
         self.excluded, self.refusals, self.casts, self.like, self.node, self.names = [], [], {}, None, None, set()
         self.tied, self.owned, self.wholes, self.reads_wholes = {}, {}, [], False
-        self.ignores, self.made_inputs, self.checks, self.positions, self.fixed = ignores or infers, [], [], {}, {}
+        self.kept, self.ignores, self.made_inputs, self.checks, self.positions, self.fixed = [], ignores or infers, [], [], {}, {}
         self.symbol = self.symbol_of(program)
         found = self.run(program.graph_module, [self.placeholder(node, spec) for node, spec in self.placeholders()])
         if self.refusals:
@@ -161,7 +162,7 @@ class Walk:
             raise errors.UnsupportedError("the loss is not a number: it has the shape " + str(list(loss.shape.sizes)))
         if not isinstance(loss, Loss) or not loss.terms:
             raise errors.UnsupportedError("the loss does not depend on the samples, or on parameters")
-        self.terms = [(term.factor, self.term(term)) for term in loss.terms]
+        self.terms = [(term.factor, self.term(term)) for term in loss.terms] + [(1.0, one.loss()) for one in self.kept if one.now is not None]
 
     def term(self, term):
         """The library's loss of a term. What it is multiplied by in each batch is an input, the same for all samples."""
@@ -200,7 +201,7 @@ class Walk:
             return self.parameter(spec.target, len(node.users))
         if spec.kind == kinds.BUFFER:
             self.fixed[node] = spec.target, self.buffer(spec.target)
-            return Buffer(self, spec.target, self.buffer(spec.target))
+            return Buffer(self, spec.target, self.buffer(spec.target), is_written(node))
         if spec.kind == kinds.CONSTANT_TENSOR:
             shared = self.tied.get(storage_of(self.program.constants[spec.target]))
             if shared is not None and KERAS in shared.target:
@@ -387,8 +388,12 @@ class Walk:
                 return None
             raise Refused("it needs numbers of the samples while the graph is built")
         name, in_place = name_of(node.target)
-        if in_place and isinstance(env[node.args[0]], Buffer):
-            return env[node.args[0]].written(name, node.args)
+        written = written_by(node) if in_place else None
+        buffer = next((one.buffer for one in self.kept if written in one.results), env.get(written))
+        if in_place and isinstance(buffer, Buffer):
+            return buffer.written(self, node, name, env)
+        if "out" in node.kwargs:
+            raise Refused("out= another tensor than a buffer")
         if in_place:
             writes.check(node, lambda base: base.op != "placeholder" and not isinstance(env[base], Parameter))
         result = self.compute(node, name, in_place, env)
@@ -401,7 +406,7 @@ class Walk:
         if name in NEEDS_PARAMETERS:    # these make parameters of their own, or need their names
             given = torch.fx.node.map_arg((node.args, node.kwargs), lambda one: env[one])
         else:
-            given = self.values((node.args, node.kwargs), env)
+            given = self.values((node.args, {key: one for key, one in node.kwargs.items() if key != "out"}), env)
         args, kwargs = given
         found = tensors_in((args, kwargs))
         if in_place and name not in RANDOM and all(one.known is not None for one in found if isinstance(one, Value)) and self.is_plain(args, kwargs):
@@ -425,6 +430,8 @@ class Walk:
         """The result by the tables of operators. One that works in place may call its first argument otherwise."""
         leaves = torch.utils._pytree.tree_leaves((args, kwargs))
         arguments = bound(node.target, args, kwargs)
+        if any(argument.is_out for argument in node.target._schema.arguments):
+            arguments.pop("out", None)
         if any(fourier.is_complex(one) for one in leaves):
             if name not in fourier.OPERATORS:
                 raise Refused("it computes with complex numbers")
@@ -434,9 +441,12 @@ class Walk:
         if name not in OPERATORS:
             raise Refused("there is no such operator in the table")
         if any(isinstance(one, Loss) for one in leaves):
-            return OPERATORS[name](self, **arguments)
+            try:
+                return OPERATORS[name](self, **arguments)
+            except AttributeError:
+                raise Refused("a number of the whole batch: a loss can be added, and multiplied by numbers, as it is a mean or a sum over the samples") from None
         for argument in node.target._schema.arguments:
-            if isinstance(arguments[argument.name], SYMBOLIC) and "int" not in str(argument.type).lower():
+            if isinstance(arguments.get(argument.name), SYMBOLIC) and "int" not in str(argument.type).lower():
                 raise Refused("the number of samples is part of what it computes")
         return OPERATORS[name](self, **arguments)
 
@@ -559,20 +569,30 @@ class Parameter:
 class Buffer:
     """A buffer of the module: constant, except for running statistics and counters of steps."""
 
-    def __init__(self, walk, target, values):
-        self.walk, self.target, self.values, self.found, self.is_written = walk, target, values, None, False
+    def __init__(self, walk, target, values, changes=False):
+        self.walk, self.target, self.values, self.found, self.is_written, self.kept = walk, target, values, None, False, None
+        self.changes = changes and values.dtype == torch.float32 and not walk.infers
 
     def value(self):
         if self.is_written:
             raise Refused(f"the buffer {self.target} is read after it was written")
+        if self.changes:
+            return self.keeping().value()
         if self.found is None:
             self.found = self.walk.known(self.values)
             self.walk.baked.add(self.target)
         return self.found
 
-    def written(self, name, args):
-        if name != "add" or self.values.dtype != torch.int64 or not isinstance(args[1], int) or self.values.ndim:
+    def keeping(self):
+        if self.kept is None:
+            self.kept = Kept(self.walk, self)
+        return self.kept
+
+    def written(self, walk, node, name, env):
+        if self.changes:
+            return self.keeping().write(node, env, walk.compute(node, name, False, env))
+        if name != "add" or self.values.dtype != torch.int64 or not isinstance(node.args[1], int) or self.values.ndim:
             raise Refused(f"it writes into the buffer {self.target}")
-        self.walk.counters[self.target] = self.walk.counters.get(self.target, 0) + args[1]
+        self.walk.counters[self.target] = self.walk.counters.get(self.target, 0) + node.args[1]
         self.is_written = True
         return self

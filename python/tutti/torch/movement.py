@@ -398,7 +398,7 @@ OPERATORS = {
     **dict.fromkeys(("full", "new_full", "full_like"), full), "zero": filled(0), "fill": fill, "bernoulli": bernoulli,
     **dict.fromkeys(("empty", "empty_like", "new_empty"), filled(math.nan)), **dict.fromkeys(("to", "_to_copy", "type_as", "float_"), to),
     "permute": permuted, "transpose": transpose, "swapaxes": lambda walk, self, axis0, axis1: transpose(walk, self, axis0, axis1),
-    "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), "mT": lambda walk, self: transpose(walk, self, -2, -1), "movedim": movedim,
+    "t": transpose, "numpy_T": lambda walk, self: transpose(walk, self), **dict.fromkeys(("mT", "mH", "matrix_H", "adjoint"), lambda walk, self: transpose(walk, self, -2, -1)), "movedim": movedim,
     "detach": detach, "copy": copy, "expand": expand, "expand_as": expand, "repeat": repeat, "repeat_interleave": repeat_interleave, "slice": slice_, "select": select, "narrow": narrow, "split": split,
     "split_with_sizes": split, "chunk": split, "tensor_split": split, "unbind": unbind, "flip": flip, "roll": roll, "cat": cat, "concat": cat,
     "concatenate": cat, "stack": stack, "broadcast_tensors": broadcast_tensors, "pad": pad, "constant_pad_nd": pad, "reflection_pad1d": padded("reflect"), "reflection_pad2d": padded("reflect"),

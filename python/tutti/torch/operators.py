@@ -1,10 +1,10 @@
 """The table from ATen's operators to Tutti's. A function gets the walk and the operator's arguments by the names of its schema, and
 returns a Value, a list of them, or a Loss. Operators of one line are elementwise; the others stand in the file of their subject."""
-from . import elements, indexing, losses, movement, neural, ordering, placing, recurrent, refusals, sequences
+from . import elements, formulas, indexing, losses, margins, movement, neural, ordering, placing, recurrent, refusals, sequences
 from .values import Loss, Refused
 
 # Elementwise operators of one tensor: the operation that is the same.
-SAME = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "exp": "exp", "log": "log", "sqrt": "sqrt", "neg": "neg", "abs": "abs",
+SAME = {"relu": "relu", "sigmoid": "sigmoid", "tanh": "tanh", "exp": "exp", "log": "log", "sqrt": "sqrt", "abs": "abs",
         "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh": "sinh", "cosh": "cosh", "erf": "erf",
         "silu": "silu", "mish": "mish", "selu": "selu", "relu6": "relu6", "reciprocal": "reciprocal", "square": "square", "sign": "sign",
         "floor": "floor", "ceil": "ceil", "round": "round", "trunc": "trunc", "hardsigmoid": "hard_sigmoid", "hardswish": "hard_swish",
@@ -34,4 +34,4 @@ def pair(operation):
 
 OPERATORS = {**{name: same(operation) for name, operation in SAME.items()}, **{name: pair(operation) for name, operation in PAIRS.items()},
              **elements.OPERATORS, **movement.OPERATORS, **indexing.OPERATORS, **neural.OPERATORS, **sequences.OPERATORS, **recurrent.OPERATORS, **ordering.OPERATORS,
-             **placing.OPERATORS, **losses.OPERATORS, **refusals.OPERATORS}
+             **placing.OPERATORS, **losses.OPERATORS, **formulas.OPERATORS, **margins.OPERATORS, **refusals.OPERATORS}
