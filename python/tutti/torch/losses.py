@@ -148,50 +148,6 @@ def poisson_nll(walk, input, target, log_input, full, eps, reduction):
     return reduced(walk, walk_value(walk, [input, target], walk.op("sub", walk.op("exp", x), walk.op("mul", t, x)), outer), reduction)
 
 
-def distance(walk, one, other, p, eps):
-    """The norm of the differences, over the last axis."""
-    if p not in (1, 2) or one.shape != other.shape or one.shape.rank < 2 or one.axis == one.shape.rank - 1:
-        raise Refused(f"distances of order {p}, or of the shapes {list(one.shape.sizes)} and {list(other.shape.sizes)}")
-    (x, y), outer = aligned(walk, [one, other])
-    made = walk.op(f"reduce_l{int(p)}", walk.op("shift", walk.op("sub", x, y), by=eps), axes=[len(one.sample) - 1], keepdims=0)
-    value = Value(walk, one.shape._replace(sizes=one.shape.sizes[:-1]), torch.float32, made, outer=outer, varies=one.varies or other.varies, trains=one.trains or other.trains)
-    value.made = walk.reshaped(made, value.sample)
-    return value
-
-
-def pairwise_distance(walk, x1, x2, p=2, eps=1e-6, keepdim=False):
-    made = distance(walk, x1, x2, p, eps)
-    return walk.result(made.made, [x1, x2], outer=made.outer)
-
-
-def triplet_margin(walk, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction=MEAN):
-    near, far = distance(walk, anchor, positive, p, eps), distance(walk, anchor, negative, p, eps)
-    apart = walk.op("min", far.made, distance(walk, positive, negative, p, eps).made) if swap else far.made
-    each = walk.op("relu", walk.op("shift", walk.op("sub", near.made, apart), by=margin))
-    return reduced(walk, walk_value(walk, [near, far], each, near.outer), reduction)
-
-
-def cosine_embedding(walk, input1, input2, target, margin=0.0, reduction=MEAN):
-    """1 - cos for the target 1, max(0, cos - margin) for -1; PyTorch adds 1e-12 to the squares' sums."""
-    if input1.shape != input2.shape or input1.shape.rank != 2 or target.shape.rank != 1 or None in (input1.axis, target.axis):
-        raise Refused("inputs that are not [samples, numbers], or targets that are not [samples]")
-    (x, y), outer = aligned(walk, [input1, input2])
-    def total_of(one, other):
-        return walk.op("reduce_sum", walk.op("mul", one, other), axes=[len(input1.sample) - 1], keepdims=0)
-    sizes = walk.op("mul", walk.op("shift", total_of(x, x), by=1e-12), walk.op("shift", total_of(y, y), by=1e-12))
-    cosine = walk.reshaped(walk.op("div", total_of(x, y), walk.op("sqrt", sizes)), target.sample)
-    far = walk.op("relu", walk.op("shift", cosine, by=-margin))
-    each = walk.op("where", walk.op("equal", target.floats, 1.0), walk.op("shift", walk.op("neg", cosine), by=1.0), walk.op("mul", far, walk.op("equal", target.floats, -1.0)))
-    like = Value(walk, target.shape, torch.float32, each, outer=outer, varies=True, trains=input1.trains or input2.trains)
-    return reduced(walk, walk_value(walk, [like, target], each, outer), reduction)
-
-
-def margin_ranking(walk, input1, input2, target, margin=0.0, reduction=MEAN):
-    (x, y, t), outer = aligned(walk, [input1, input2, target])
-    each = walk.op("relu", walk.op("shift", walk.op("mul", t, walk.op("sub", y, x)), by=margin))
-    return reduced(walk, walk_value(walk, [input1, input2, target], each, outer), reduction)
-
-
 def bce_with_logits(walk, self, target, weight=None, pos_weight=None, reduction=MEAN):
     """(1 - t) x + (1 + (pos_weight - 1) t) softplus(-x), times the weight."""
     if weight is None and pos_weight is None:
@@ -352,7 +308,5 @@ OPERATORS = {
     "huber_loss": elementwise("huber", huber), "smooth_l1_loss": elementwise("smooth_l1", smooth_l1),
     "binary_cross_entropy_with_logits": bce_with_logits, "binary_cross_entropy": bce, "kl_div": elementwise(None, kl_div),
     "soft_margin_loss": elementwise(None, soft_margin), "poisson_nll_loss": poisson_nll,
-    "pairwise_distance": pairwise_distance, "triplet_margin_loss": triplet_margin,
-    "cosine_embedding_loss": cosine_embedding, "margin_ranking_loss": margin_ranking,
     "cross_entropy_loss": classes("cross_entropy"), "nll_loss": classes("nll"), "nll_loss_nd": classes("nll"), "nll_loss2d": classes("nll"),
 }
