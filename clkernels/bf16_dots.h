@@ -89,36 +89,60 @@ INLINE BF16_TARGET void sums_store(const SUMS *sums, BF16_SUMS float *to, struct
                      : "memory");
 }
 #else
-#define ROW_TILES 1
-#define COLUMN_TILES 1
 #define BF16_TARGET
 #define BF16_BEGIN
 #define BF16_END
+#if BF16_FORM == 2
+#define ROW_TILES 2
+#define COLUMN_TILES 2
+#else
+#define ROW_TILES 1
+#define COLUMN_TILES 1
+#endif
 typedef struct {
-    float16 rows[16];
+    float16 at[16 * ROW_TILES][COLUMN_TILES];
 } SUMS;
 #define BF16_AT(from) (*(BF16_B const pair_vector *)(from))
 typedef float16 sums_vector __attribute__((aligned(4)));
+#define SUMS_PLACE(i, k, place) ((i) / 16 * (place).down + (i) % 16 * (place).row + (k) * (place).across)
 
 INLINE void sums_clear(SUMS *sums)
 {
-    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = (float16)(0.0f);
+    UNROLL for (int i = 0; i < 16 * ROW_TILES; i++)
+        UNROLL for (int k = 0; k < COLUMN_TILES; k++) sums->at[i][k] = (float16)(0.0f);
 }
 
-INLINE void sums_load(SUMS *sums, BF16_SUMS const float *from, struct sums_place at)
+INLINE void sums_load(SUMS *sums, BF16_SUMS const float *from, struct sums_place place)
 {
-    UNROLL for (int i = 0; i < 16; i++) sums->rows[i] = *(BF16_SUMS const sums_vector *)(from + i * at.row);
+    UNROLL for (int i = 0; i < 16 * ROW_TILES; i++)
+        UNROLL for (int k = 0; k < COLUMN_TILES; k++)
+            sums->at[i][k] = *(BF16_SUMS const sums_vector *)(from + SUMS_PLACE(i, k, place));
 }
 
 #if BF16_FORM == 2
 #define PAIR_ADD(sums, columns, row) __asm__("vdpbf16ps %2,%1,%0" : "+v"(sums) : "v"(columns), "v"((uint16)(row)))
+/* Eight rows of both tiles of columns at a time: their sums are in registers, and each row's pair is loaded for two
+ * products. */
 INLINE void sums_add(
     SUMS *sums, BF16_A const pair_word *a, long a_row, long a_apart, BF16_B const uint *b, long b_apart)
 {
-    LOOP for (int p = 0; p < 16; p++)
+    LOOP for (int first = 0; first < 32; first += 8)
     {
-        const uint16 columns = BF16_AT(b + 16 * p);
-        UNROLL for (int i = 0; i < 16; i++) PAIR_ADD(sums->rows[i], columns, a[a_row * i + p]);
+        BF16_A const pair_word *rows
+            = (BF16_A const pair_word *)((BF16_A const ushort *)a + first / 16 * a_apart) + first % 16 * a_row;
+        float16 some[8][2];
+        UNROLL for (int i = 0; i < 8; i++) some[i][0] = sums->at[first + i][0], some[i][1] = sums->at[first + i][1];
+        LOOP for (int p = 0; p < 16; p++)
+        {
+            const uint16 columns = BF16_AT(b + 16 * p), next = BF16_AT(b + b_apart + 16 * p);
+            UNROLL for (int i = 0; i < 8; i++)
+            {
+                const uint row = rows[a_row * i + p];
+                PAIR_ADD(some[i][0], columns, row);
+                PAIR_ADD(some[i][1], next, row);
+            }
+        }
+        UNROLL for (int i = 0; i < 8; i++) sums->at[first + i][0] = some[i][0], sums->at[first + i][1] = some[i][1];
     }
 }
 #else
@@ -144,15 +168,17 @@ INLINE void sums_add(
             odd = FLUSHED(odd);
         }
         even = even + odd;
-        even = FLUSHED(even) + sums->rows[i];
-        sums->rows[i] = FLUSHED(even);
+        even = FLUSHED(even) + sums->at[i][0];
+        sums->at[i][0] = FLUSHED(even);
     }
 }
 #endif
 
-INLINE void sums_store(const SUMS *sums, BF16_SUMS float *to, struct sums_place at)
+INLINE void sums_store(const SUMS *sums, BF16_SUMS float *to, struct sums_place place)
 {
-    UNROLL for (int i = 0; i < 16; i++) * (BF16_SUMS sums_vector *)(to + i * at.row) = sums->rows[i];
+    UNROLL for (int i = 0; i < 16 * ROW_TILES; i++)
+        UNROLL for (int k = 0; k < COLUMN_TILES; k++)
+            *(BF16_SUMS sums_vector *)(to + SUMS_PLACE(i, k, place)) = sums->at[i][k];
 }
 #endif
 

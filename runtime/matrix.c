@@ -151,7 +151,7 @@ int bf16_terms(enum compute_type compute)
 
 int64_t bf16_unit_lines(enum bf16_form form)
 {
-    return form == BF16_TILES ? 32 : 16;
+    return form == BF16_PLAIN ? 16 : 32;
 }
 
 /* With three parts, equal terms are right within 1e-6. With fewer, their rounding is the larger error. The products
