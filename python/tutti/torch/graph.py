@@ -10,7 +10,7 @@ import torch
 from .. import errors, layers
 from .._native import ffi, lib
 from .._network import Network
-from . import fourier, kerases, older, packing, precision, watched
+from . import alignments, fourier, kerases, older, packing, precision, watched
 from .host import evaluator, fed
 from .kept import Kept, is_written, written_by
 from .movement import detached
@@ -67,7 +67,7 @@ def exported(step, given, named, targets):
     batch = torch.export.Dim("batch", min=2, max=MOST)
     example = torch.utils._pytree.tree_map(two, (tuple(given), dict(named), tuple(targets)))
     dynamic = torch.utils._pytree.tree_map(lambda array: {0: batch} if isinstance(array, torch.Tensor) else None, example)
-    with kerases.exporting(), older.exporting(), packing.exporting(), precision.exporting(step):
+    with alignments.exporting(), kerases.exporting(), older.exporting(), packing.exporting(), precision.exporting(step):
         return torch.export.export(step, example, dynamic_shapes=dynamic, strict=False)
 
 

@@ -1,6 +1,6 @@
 """The table from ATen's operators to Tutti's. A function gets the walk and the operator's arguments by the names of its schema, and
 returns a Value, a list of them, or a Loss. Operators of one line are elementwise; the others stand in the file of their subject."""
-from . import elements, formulas, indexing, losses, margins, movement, neural, ordering, placing, recurrent, refusals, sequences
+from . import alignments, elements, formulas, indexing, losses, margins, movement, neural, ordering, placing, recurrent, refusals, sequences
 from .values import Loss, Refused
 
 # Elementwise operators of one tensor: the operation that is the same.
@@ -34,4 +34,4 @@ def pair(operation):
 
 OPERATORS = {**{name: same(operation) for name, operation in SAME.items()}, **{name: pair(operation) for name, operation in PAIRS.items()},
              **elements.OPERATORS, **movement.OPERATORS, **indexing.OPERATORS, **neural.OPERATORS, **sequences.OPERATORS, **recurrent.OPERATORS, **ordering.OPERATORS,
-             **placing.OPERATORS, **losses.OPERATORS, **formulas.OPERATORS, **margins.OPERATORS, **refusals.OPERATORS}
+             **placing.OPERATORS, **losses.OPERATORS, **formulas.OPERATORS, **margins.OPERATORS, **alignments.OPERATORS, **refusals.OPERATORS}
