@@ -126,6 +126,7 @@ static int count_trained(const tutti_data_info *info, int *class_number)
 
 tutti_status data_check_training(const struct data *data, const char *where)
 {
+    const tutti_data_info *info = &data->info;
     if (data->train.count == 0)
         return fail(TUTTI_INVALID,
             "%s: these files have no classes to train with: put those of each class into a folder of its own, and name "
@@ -133,9 +134,8 @@ tutti_status data_check_training(const struct data *data, const char *where)
             where);
     if (data->test.count == 0)
         return fail(TUTTI_INVALID, "%s: no sample is left to look at: %s needs at least two", where,
-            data->numbers ? "it" : "each class");
+            data->numbers || !strcmp(info->kind, "speech") ? "it" : "each class");
     int last = 0;
-    const tutti_data_info *info = &data->info;
     if (info->classes > 0 && info->class_counts && count_trained(info, &last) < 2)
         return fail(TUTTI_INVALID,
             "%s: all training samples are of one class, '%s': a network learns to tell apart at least two: add samples "

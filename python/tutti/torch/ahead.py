@@ -5,17 +5,18 @@ parameters and modules, its lists of parameters, state_dict(), load_state_dict()
 What is not seen is a tensor that the program holds by itself, as one of the optimizer's param_groups."""
 import functools
 import weakref
+from typing import Any
 
 import torch
 
 Module = torch.nn.Module
 DIRECT = "__call__", "__getattr__", "state_dict", "__reduce_ex__"       # for these PyTorch asks each module within a module
 WITHIN = "named_parameters", "named_buffers", "load_state_dict", "_apply"
-trainers: "weakref.WeakSet" = weakref.WeakSet()
+trainers: "weakref.WeakSet[Any]" = weakref.WeakSet()
 COMPILED = "_orig_mod"      # the module within that of torch.compile()
 NAMES = DIRECT + WITHIN
-known: set = set()      # what the trainers own
-patched: dict = {}      # (the function that asks first, PyTorch's, whether the class has it itself) by name
+known: set[int] = set()      # what the trainers own
+patched: dict[str, Any] = {}      # (the function that asks first, PyTorch's, whether the class has it itself) by name
 
 
 def owned_by(modules):
