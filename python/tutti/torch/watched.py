@@ -44,7 +44,7 @@ class Changes:
         for module, before in zip(self.modules, self.buffers):
             for name, buffer in module.named_buffers():
                 if before.get(name, buffer) is not buffer:
-                    raise Refused(f"forward() assigns the buffer {name}, which is not written back")
+                    raise Refused(f"forward() assigns the buffer {name}, which is not written back; if it does so once and keeps it, call the module with a batch before")
 
 
 def check_constants(program):
