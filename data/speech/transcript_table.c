@@ -35,7 +35,7 @@ struct reading {
     int part, audio, text;
     size_t found_folder, found_sound; /* those of the recording before */
     int64_t row;                      /* from 1 on, without the names of columns */
-    bool header, first, other;        /* other: it is no table of transcripts */
+    bool header, first, other;        /* other: the table has no transcripts */
 };
 
 static int find_name(const char *const *names, const char *field)

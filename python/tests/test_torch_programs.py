@@ -254,7 +254,7 @@ def test_checkpoint(tmp_path, late):
 
 
 def test_compiled_while_it_trains():
-    """Of a module also where another backend compiles it."""
+    """torch.compile(module) with another backend reads the trained parameters, too."""
     compiled = {}
 
     def infer(step, module, rule):

@@ -192,7 +192,7 @@ def test_sequences():
 
 
 def test_classes_of_each_position():
-    """Of a sequence, the classes are the last axis."""
+    """An output [SEQUENCE, classes] has its classes last."""
     tokens = numpy.random.default_rng(1).integers(0, 7, (6, 9))
     found = []
     for loss in ("cross_entropy", None):

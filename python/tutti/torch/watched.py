@@ -82,7 +82,7 @@ def memory(tensor):
 
 
 def baked_constants(program, listed):
-    """The tensors that the program holds outside of the module, and that are constants of the network. Those of `listed` are not."""
+    """The constants of the network: tensors that the program holds outside of the module, without those of `listed`."""
     own = {memory(one) for one in listed.values()}
     return [one for one in constants_of(program).values() if memory(one) not in own]
 
