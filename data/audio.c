@@ -41,16 +41,6 @@ static void name_file(const struct collection *collection, int64_t index, char *
 
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
-static tutti_status open_file(const struct audio *audio, int64_t index, struct sound *sound)
-{
-    const tutti_status status = sound_open(path_of(audio, index), sound);
-    if (status != TUTTI_OK || resample_is_possible(sound->rate, audio->rate)) return status;
-    const int rate = sound->rate;
-    sound_close(sound);
-    return fail(TUTTI_FORMAT, "%s: it has %d samples a second: samples of %d are made of %d times as many at most",
-        path_of(audio, index), rate, audio->rate, RESAMPLE_MOST_RATIO);
-}
-
 /* Returns where the piece begins in a file that is longer by `more` samples. */
 static int64_t piece_begin(const struct draw *draw, int64_t more)
 {
@@ -69,7 +59,7 @@ static bool is_changed(const struct audio *audio, const struct draw *draw)
 static tutti_status read_waveform(const struct audio *audio, int64_t index, const struct draw *draw, float *samples)
 {
     struct sound sound;
-    tutti_status status = open_file(audio, index, &sound);
+    tutti_status status = resample_open(path_of(audio, index), audio->rate, &sound);
     if (status != TUTTI_OK) return status;
     const int64_t frames = resample_length(sound.rate, audio->rate, sound.frames), more = frames - audio->length;
     const int64_t count = more > 0 ? audio->length : frames;

@@ -32,6 +32,16 @@ bool resample_is_possible(int from, int to)
     return low > 0 && high / low < RESAMPLE_MOST_RATIO + (high % low == 0);
 }
 
+tutti_status resample_open(const char *path, int rate, struct sound *sound)
+{
+    const tutti_status status = sound_open(path, sound);
+    if (status != TUTTI_OK || rate == 0 || resample_is_possible(sound->rate, rate)) return status;
+    const int own = sound->rate;
+    sound_close(sound);
+    return fail(TUTTI_FORMAT, "%s: it has %d samples a second: samples of %d are made of %d times as many at most",
+        path, own, rate, RESAMPLE_MOST_RATIO);
+}
+
 int64_t resample_length(int from, int to, int64_t frames)
 {
     const int64_t divisor = divisor_of(from, to), most = INT64_MAX / 2 / RESAMPLE_MOST_RATIO;

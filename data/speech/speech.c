@@ -42,16 +42,6 @@ static void name_file(const struct collection *collection, int64_t index, char *
 
 /* ------------------------------------------------------------------------------------------------- samples ---- */
 
-static tutti_status open_file(const struct speech *speech, int64_t index, struct sound *sound)
-{
-    const tutti_status status = sound_open(path_of(speech, index), sound);
-    if (status != TUTTI_OK || speech->rate == 0 || resample_is_possible(sound->rate, speech->rate)) return status;
-    const int rate = sound->rate;
-    sound_close(sound);
-    return fail(TUTTI_FORMAT, "%s: it has %d samples a second: samples of %d are made of %d times as many at most",
-        path_of(speech, index), rate, speech->rate, RESAMPLE_MOST_RATIO);
-}
-
 /* Short recordings are followed by silence. */
 static int64_t padded(const struct speech *speech, int64_t samples)
 {
@@ -67,7 +57,7 @@ static tutti_status read_waveform(const struct speech *speech, int64_t index, co
 {
     struct sound sound;
     const int64_t count = speech->utterances[index].samples;
-    tutti_status status = open_file(speech, index, &sound);
+    tutti_status status = resample_open(path_of(speech, index), speech->rate, &sound);
     if (status != TUTTI_OK) return status;
     if (speech->utterances[index].samples == 0)
         FAIL(TUTTI_FORMAT, "%s: it is empty, or has more than %d s: cut it into shorter ones", path_of(speech, index),
@@ -166,7 +156,7 @@ static tutti_status measure(struct speech *speech, int64_t index)
 {
     struct utterance *utterance = &speech->utterances[index];
     struct sound sound;
-    const tutti_status status = open_file(speech, index, &sound);
+    const tutti_status status = resample_open(path_of(speech, index), speech->rate, &sound);
     if (status != TUTTI_OK) return status;
     if (speech->rate == 0) speech->rate = sound.rate;
     utterance->samples = resample_length(sound.rate, speech->rate, sound.frames);
